@@ -1,0 +1,1 @@
+"""SeqGAN's synthetic-data experiment, with the controls it lacks."""

@@ -1,0 +1,207 @@
+import dataclasses
+import math
+import subprocess
+import sys
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from tfpriv._errors import InputError
+from tfpriv.accounting import (
+    Compose,
+    DPSGDPlan,
+    Gaussian,
+    PoissonGaussian,
+    PrivacyWarning,
+    collapse,
+    epsilon,
+)
+
+# n, batch, sigma, steps -> RDP, PLD at delta 1e-5 (dp-accounting 0.4.3).
+GOLDEN = [
+    (60000, 256, 1.1, 14063, 2.5967, 2.3818),
+    (1956, 64, 1.0, 306, 4.2012, 3.7206),
+    (1956, 64, 1.0, 3057, 13.7483, 12.7072),
+    (1956, 64, 2.0, 3057, 4.6250, 4.2667),
+    (25000, 512, 0.9, 977, 5.5090, 4.9388),
+]
+
+
+@pytest.mark.parametrize(("n", "batch", "sigma", "steps", "rdp", "pld"), GOLDEN)
+@pytest.mark.filterwarnings("ignore::tfpriv.accounting.PrivacyWarning")
+def test_published_figures_come_out(n, batch, sigma, steps, rdp, pld):
+    plan = DPSGDPlan(n, batch, steps, sigma)
+    assert plan.epsilon(1e-5) == pytest.approx(rdp, abs=5e-5)
+    assert plan.epsilon(1e-5, "pld") == pytest.approx(pld, abs=5e-5)
+
+
+def test_ten_full_passes_cost_19_05_without_amplification():
+    plan = DPSGDPlan(1956, 64, 305, 1.0, sampling="once_per_epoch")
+    assert plan.passes == 10
+    assert plan.epsilon(1e-5) == pytest.approx(19.0536, abs=5e-5)
+    assert dataclasses.replace(plan, steps=306).passes == 11
+
+
+def test_the_published_dp_seqgan_setting_costs_about_4e8():
+    plan = DPSGDPlan(1956, 64, 727, 0.001, sampling="none")
+    assert round(plan.epsilon(1e-5)) == 399_850_112
+    assert 3.5e8 < plan.epsilon(1e-5, "pld") < 3.71e8
+
+
+@pytest.mark.parametrize(
+    ("target", "sigma"), [(1.0, 4.1352), (3.0, 1.6906), (8.0, 0.9431)]
+)
+def test_published_calibrations_come_out(target, sigma):
+    plan = DPSGDPlan.calibrate(
+        epsilon=target, delta=1e-5, num_examples=1956, batch_size=64, steps=918
+    )
+    assert plan.noise_multiplier == sigma
+    assert plan.epsilon(1e-5) <= target
+    less = dataclasses.replace(plan, noise_multiplier=sigma - 1e-4)
+    assert less.epsilon(1e-5) > target
+
+
+def test_published_calibrations_of_one_class_come_out():
+    common = {"epsilon": 8.0, "delta": 1e-5, "num_examples": 1000}
+    poisson = DPSGDPlan.calibrate(**common, batch_size=55, steps=1000)
+    assert poisson.noise_multiplier == 1.3394
+    full = DPSGDPlan.calibrate(
+        **common, batch_size=1000, steps=40, sampling="full_batch"
+    )
+    assert full.noise_multiplier == 4.0330
+
+
+_plans = st.fixed_dictionaries(
+    {
+        "epsilon": st.floats(0.05, 50),
+        "delta": st.floats(1e-9, 1e-3),
+        "num_examples": st.integers(100, 10**6),
+        "steps": st.integers(1, 10**5),
+    }
+)
+
+
+def _check_calibration(parameters, batch_size, sampling):
+    plan = DPSGDPlan.calibrate(**parameters, batch_size=batch_size, sampling=sampling)
+    target, delta = parameters["epsilon"], parameters["delta"]
+    assert epsilon(plan.event(), delta) <= target
+    less = plan.noise_multiplier - 1e-4
+    if less >= 1e-4:
+        less = dataclasses.replace(plan, noise_multiplier=round(less, 4))
+        assert epsilon(less.event(), delta) > target
+
+
+@hypothesis.given(_plans, st.sampled_from(["full_batch", "none"]))
+def test_calibration_never_overshoots_and_is_the_smallest(parameters, sampling):
+    _check_calibration(parameters, parameters["num_examples"], sampling)
+
+
+@hypothesis.given(_plans, st.floats(0.001, 0.1))
+@hypothesis.settings(max_examples=3)
+def test_calibration_under_sampling_never_overshoots(parameters, rate):
+    batch_size = max(1, int(rate * parameters["num_examples"]))
+    _check_calibration(parameters, batch_size, "poisson")
+
+
+@pytest.mark.slow
+@hypothesis.given(_plans, st.floats(0.001, 0.5))
+@hypothesis.settings(max_examples=300)
+def test_calibration_under_sampling_never_overshoots_widely(parameters, rate):
+    batch_size = max(1, int(rate * parameters["num_examples"]))
+    _check_calibration(parameters, batch_size, "poisson")
+
+
+@pytest.mark.parametrize(
+    "sampling", ["poisson", "full_batch", "once_per_epoch", "none"]
+)
+@pytest.mark.parametrize("steps", [1, 7, 31, 61, 100])
+def test_the_events_of_all_steps_make_the_event_of_the_run(sampling, steps):
+    batch = 1000 if sampling == "full_batch" else 64
+    plan = DPSGDPlan(1000, batch, steps, 1.3, sampling=sampling)
+    charged = collapse(Compose(tuple(plan.step_event(i) for i in range(steps))))
+    assert charged == plan.event()
+
+
+def test_sampling_decides_the_price_in_the_expected_order():
+    prices = [
+        DPSGDPlan(1000, 50, 200, 2.0, sampling=sampling).epsilon(1e-5)
+        for sampling in ("poisson", "once_per_epoch", "none")
+    ]
+    assert prices == sorted(prices)
+    assert prices[0] < prices[1] < prices[2]
+
+
+def test_only_poisson_sampling_claims_amplification():
+    for sampling in ("once_per_epoch", "none"):
+        plan = DPSGDPlan(1000, 50, 200, 2.0, sampling=sampling)
+        assert plan.sampling_rate == 1
+        assert isinstance(plan.event(), Gaussian)
+        assert plan.adjacency == "zero-out-one"
+    plan = DPSGDPlan(1000, 50, 200, 2.0)
+    assert plan.event() == PoissonGaussian(0.05, 2.0, 200)
+    assert plan.adjacency == "add-or-remove-one"
+
+
+GOOD = {"num_examples": 1000, "batch_size": 50, "steps": 10, "noise_multiplier": 1.0}
+NUMBERS = [0, -1, math.nan, math.inf, "1", True, None]
+
+
+@pytest.mark.parametrize("name", ["num_examples", "batch_size", "steps"])
+@pytest.mark.parametrize("value", [*NUMBERS, 10.0, 2.5])
+def test_a_size_that_is_no_whole_number_above_0_is_refused(name, value):
+    with pytest.raises(InputError, match=name):
+        DPSGDPlan(**(GOOD | {name: value}))
+
+
+@pytest.mark.parametrize("name", ["noise_multiplier", "l2_norm_clip"])
+@pytest.mark.parametrize("value", NUMBERS)
+def test_noise_and_clip_must_be_positive_numbers(name, value):
+    with pytest.raises(InputError, match=name):
+        DPSGDPlan(**(GOOD | {name: value}))
+
+
+def test_a_batch_larger_than_the_data_is_refused():
+    with pytest.raises(InputError, match="batch_size=1001"):
+        DPSGDPlan(**(GOOD | {"batch_size": 1001}))
+
+
+def test_a_full_batch_is_all_records():
+    with pytest.raises(InputError, match="full_batch"):
+        DPSGDPlan(**GOOD, sampling="full_batch")
+
+
+def test_an_unknown_sampling_is_refused():
+    with pytest.raises(InputError, match="sampling"):
+        DPSGDPlan(**GOOD, sampling="shuffled")
+
+
+@pytest.mark.parametrize("value", NUMBERS)
+def test_a_budget_that_is_no_positive_number_is_refused(value):
+    sizes = {key: GOOD[key] for key in ("num_examples", "batch_size", "steps")}
+    with pytest.raises(InputError, match="epsilon"):
+        DPSGDPlan.calibrate(epsilon=value, delta=1e-5, **sizes)
+
+
+def test_a_delta_above_one_over_n_warns_and_says_why():
+    with pytest.warns(PrivacyWarning, match=r"above 1/n = 0\.001"):
+        DPSGDPlan(**GOOD).epsilon(0.01)
+
+
+def test_extreme_parameters_give_a_bound_and_no_hang():
+    for sigma in (1e-200, 1e-9, 1e-3, 1e4, 1e8, 1e30, 1e200):
+        for rate in (1e-9, 0.03, 1 - 1e-12, 1.0):
+            value = epsilon(PoissonGaussian(rate, sigma, 10**9), 1e-5)
+            bound = epsilon(Gaussian(sigma, 10**9), 1e-5)
+            assert 0 <= value <= bound * (1 + 1e-9)
+
+
+def test_import_needs_neither_tensorflow_nor_dp_accounting():
+    code = (
+        "import sys, tfpriv.accounting as a; a.DPSGDPlan(10, 1, 1, 1.0).event();"
+        "print({'tensorflow', 'dp_accounting', 'scipy'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"

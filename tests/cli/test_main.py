@@ -1,0 +1,160 @@
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from tfpriv._errors import BudgetExceeded, InputError
+from tfpriv.cli import main
+from tfpriv.cli._common import before_work
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """Makes a command `probe` whose body is a function of the test."""
+    module = type(sys)("tfpriv.cli.probe")
+    monkeypatch.setitem(sys.modules, "tfpriv.cli.probe", module)
+    commands = {**main.COMMANDS, "probe": ("tfpriv.cli.probe", "A probe.")}
+    monkeypatch.setattr(main, "COMMANDS", commands)
+    monkeypatch.setattr(main, "app", _fresh_app())
+
+    def install(body):
+        module.app = typer.Typer()
+        module.app.command()(body)
+
+    return install
+
+
+def _fresh_app():
+    app = typer.Typer(cls=main.LazyGroup, add_completion=False, rich_markup_mode=None)
+    app.callback(invoke_without_command=True)(main._root)
+    return app
+
+
+def _raise(error):
+    def body():
+        raise error
+
+    return body
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (InputError("Expected x, received y."), 2, "Expected x, received y."),
+        (BudgetExceeded("spent"), 1, "spent"),
+        (RuntimeError("it\nbroke"), 1, "it broke"),
+        (FileNotFoundError(2, "No such file or directory", "a.csv"), 1, "a.csv: No "),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (typer.Abort(), 130, "interrupted"),
+        (ValueError("the private cell"), 1, "unexpected ValueError"),
+        (KeyError("the private cell"), 1, "unexpected KeyError"),
+    ],
+)
+def test_an_error_is_one_line_and_a_code(command, capsys, error, code, message):
+    command(_raise(error))
+    assert main.run(["probe"]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("tfpriv: error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert "private cell" not in err
+    assert "Traceback" not in err
+
+
+def test_a_traceback_is_shown_only_when_asked_for(command, capsys, monkeypatch):
+    command(_raise(InputError("bad")))
+    monkeypatch.setenv("TFPRIV_DEBUG", "1")
+    assert main.run(["probe"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [BudgetExceeded("spent"), PermissionError(13, "no")])
+def test_a_failure_before_work_is_code_2(command, error):
+    def body():
+        with before_work():
+            raise error
+
+    command(body)
+    assert main.run(["probe"]) == 2
+
+
+def test_a_command_that_ends_well_is_code_0(command):
+    command(lambda: None)
+    assert main.run(["probe"]) == 0
+
+
+def test_a_command_may_choose_its_code(command):
+    command(_raise(typer.Exit(3)))
+    assert main.run(["probe"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["acount"], "'account'"),
+        (["--nonsense"], "--nonsense"),
+        (["account"], "--examples"),
+        (["account", "--examples", "many"], "--examples"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_code_2(capsys, arguments, words):
+    assert main.run(arguments) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert "--help" in err
+    assert err.count("\n") == 1
+
+
+def test_help_lists_every_command_with_its_help(capsys):
+    assert main.run(["--help"]) == 0
+    out = capsys.readouterr().out
+    for name, (_, text) in main.COMMANDS.items():
+        assert f"  {name} " in out
+        assert text[:30] in out
+
+
+def test_nothing_at_all_shows_help(capsys):
+    assert main.run([]) == 0
+    assert "Usage: tfpriv" in capsys.readouterr().out
+
+
+def test_version_is_printed(capsys):
+    from tfpriv import __version__
+
+    assert main.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"tfpriv {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["account", "--help"]])
+def test_help_imports_nothing_heavy(arguments):
+    code = (
+        "import sys, tfpriv.cli.main as m; m.run(sys.argv[1:]);"
+        "heavy = {'tensorflow', 'keras', 'dp_accounting', 'numpy', 'scipy', 'opendp'};"
+        "print(heavy & set(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True
+    )
+    assert done.stderr.strip() == "set()"
+
+
+def test_a_reader_that_goes_away_is_no_traceback():
+    code = "import sys, tfpriv.cli.main as m; sys.exit(m.run(['--help']))"
+    reading = subprocess.Popen(["true"], stdin=subprocess.PIPE)
+    reading.wait()
+    with reading.stdin as closed_pipe:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            stdout=closed_pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("name", ["account", "datasets"])
+def test_every_listed_command_loads(name):
+    assert main.load(name).name == name

@@ -1,0 +1,138 @@
+"""Renyi curves: the default accountant.
+
+A curve holds, for every order of a grid, the Renyi divergence that an event may
+show. Curves of a sequence add up, of disjoint parts the larger value counts at
+every order, and `dp_accounting` turns the sum into epsilon.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from tfpriv.accounting.events import (
+    Event,
+    Gaussian,
+    GaussianThreshold,
+    NonPrivate,
+    Parallel,
+    PoissonGaussian,
+    PureDP,
+    flatten,
+)
+
+Orders = tuple[float, ...]
+
+
+@functools.cache
+def default_orders() -> Orders:
+    """Returns the grid of `dp_accounting`, which all quoted figures use."""
+    from dp_accounting.rdp import rdp_privacy_accountant
+
+    return tuple(float(x) for x in rdp_privacy_accountant.DEFAULT_RDP_ORDERS)
+
+
+def curve(event: Event, orders: Orders | None = None) -> np.ndarray:
+    """Bounds the Renyi divergence of an event.
+
+    Args:
+        event: any event.
+        orders: Renyi orders above 1; `default_orders()` unless given.
+
+    Returns:
+        float64 array (len(orders),); infinite where there is no bound.
+    """
+    orders = orders or default_orders()
+    total = np.zeros(len(orders))
+    for unit, count in flatten(event).items():
+        total = total + count * _unit_curve(unit, orders)
+    return total
+
+
+def epsilon_of_curve(
+    values: np.ndarray, delta: float, orders: Orders | None = None
+) -> tuple[float, float]:
+    """Converts a curve (Canonne, Kamath & Steinke 2020, proposition 12).
+
+    Args:
+        values: float64 array (len(orders),), as `curve` returns it.
+        delta: in (0, 1), checked by the caller.
+        orders: the grid of `values`.
+
+    Returns:
+        (epsilon, the order that gave it).
+    """
+    from dp_accounting import rdp
+
+    orders = orders or default_orders()
+    best, order = rdp.compute_epsilon(orders, values, delta)
+    return float(best), float(order)
+
+
+@functools.lru_cache(maxsize=4096)
+def _unit_curve(event: Event, orders: Orders) -> np.ndarray:
+    values = _CURVES[type(event)](event, orders)
+    values.flags.writeable = False
+    return values
+
+
+def _gaussian(noise_multiplier: float, orders: Orders) -> np.ndarray:
+    # alpha / (2 sigma^2): Mironov 2017, corollary 3. Divided twice, so that no
+    # square can overflow.
+    with np.errstate(over="ignore"):
+        return np.asarray(orders) / 2 / noise_multiplier / noise_multiplier
+
+
+def _poisson_gaussian(event: PoissonGaussian, orders: Orders) -> np.ndarray:
+    bound = _gaussian(event.noise_multiplier, orders)
+    if event.sampling_rate == 1:
+        return bound
+    import dp_accounting
+    from dp_accounting import rdp
+
+    accountant = rdp.RdpAccountant(orders)
+    try:
+        accountant.compose(
+            dp_accounting.PoissonSampledDpEvent(
+                event.sampling_rate,
+                dp_accounting.GaussianDpEvent(event.noise_multiplier),
+            )
+        )
+    except (ValueError, ArithmeticError):
+        return bound
+    values = accountant.rdp
+    # Sampling never adds to a divergence, which is quasi-convex; the library's
+    # series lose all digits for extreme noise and may then leave these limits.
+    sane = np.isfinite(values) & (values >= 0) & (values <= bound)
+    return np.where(sane, values, bound)
+
+
+def _pure(event: PureDP, orders: Orders) -> np.ndarray:
+    # Randomised response dominates every epsilon-DP mechanism (Kairouz, Oh &
+    # Viswanath 2015); its curve is Mironov 2017, proposition 5.
+    epsilon, alpha = event.epsilon, np.asarray(orders)
+    log_p = -math.log1p(math.exp(-epsilon))
+    log_not_p = log_p - epsilon
+    terms = np.logaddexp(
+        alpha * log_p + (1 - alpha) * log_not_p,
+        alpha * log_not_p + (1 - alpha) * log_p,
+    )
+    return np.clip(terms / (alpha - 1), 0, epsilon)
+
+
+def _parallel(event: Parallel, orders: Orders) -> np.ndarray:
+    parts = [curve(part, orders) for part in event.events]
+    return np.max(parts, axis=0) if parts else np.zeros(len(orders))
+
+
+_CURVES: dict[type[Event], Callable[..., np.ndarray]] = {
+    Gaussian: lambda event, orders: _gaussian(event.noise_multiplier, orders),
+    GaussianThreshold: lambda event, orders: _gaussian(event.noise_multiplier, orders),
+    PoissonGaussian: _poisson_gaussian,
+    PureDP: _pure,
+    NonPrivate: lambda event, orders: np.full(len(orders), np.inf),
+    Parallel: _parallel,
+}

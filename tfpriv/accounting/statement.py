@@ -1,0 +1,339 @@
+"""What a release guarantees, derived from the list of what read private records."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import math
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from tfpriv._errors import InputError
+from tfpriv._files import PUBLIC, write_json
+from tfpriv._validation import one_of, probability
+from tfpriv._version import __version__
+from tfpriv.accounting.composition import ACCOUNTANTS, DELTA_HINT, epsilon, is_private
+from tfpriv.accounting.events import (
+    Event,
+    Gaussian,
+    GaussianThreshold,
+    NonPrivate,
+    Parallel,
+    PoissonGaussian,
+    PureDP,
+    combine,
+    flatten,
+)
+
+SCHEMA_VERSION = 1
+
+# Above this, one record shifts the odds of what an attacker sees by more than
+# 20,000 to 1: a bound that rules out next to nothing.
+_MEANINGFUL_EPSILON = 10.0
+
+
+@dataclasses.dataclass(frozen=True)
+class PrivateRead:
+    """One thing that read private records on the way to a release.
+
+    Attributes:
+        name: what it was, in words that can follow "the": "token counts".
+        event: how it used the records; `NonPrivate()` for anything without noise.
+        note: what a reader should know; for `NonPrivate`, why there is no guarantee.
+        part: the disjoint part of the records it saw, or None for all of them.
+        released: False for internal work (evaluation, audits) that neither went
+            into the release nor chose, filtered or tuned anything in it.
+    """
+
+    name: str
+    event: Event
+    note: str = ""
+    part: str | None = None
+    released: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InputError(f"Expected a name for a read, received {self.name!r}.")
+        flatten(self.event)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the fields as plain JSON."""
+        return {
+            "name": self.name,
+            "part": self.part,
+            "event": self.event.to_json(),
+            "note": self.note,
+            "released": self.released,
+        }
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PrivateRead:
+        """Builds the read that `to_json` described."""
+        event = Event.from_json(value["event"])
+        return cls(
+            value["name"], event, value["note"], value["part"], value["released"]
+        )
+
+
+class PrivacyStatement:
+    """The guarantee of one release, computed from its lineage.
+
+    Epsilon is that of everything that read private records for the release, in one
+    composition; if any of it had no guarantee, there is none for the whole, however
+    private the rest. So nobody has to remember what is not covered: it is covered,
+    or it is listed.
+
+    Args:
+        reads: every read of private records, in order.
+        delta: strictly between 0 and 1.
+        accountant: "rdp" or "pld".
+        unit: what one record is: "record", or the column that declares groups.
+        adjacency: which data sets count as neighbours.
+        public: inputs that are not private, for the reader.
+        assumptions: what the figures rest on beside the events.
+
+    Raises:
+        InputError: a bad delta or accountant, or no list of `PrivateRead`.
+    """
+
+    def __init__(
+        self,
+        reads: Iterable[PrivateRead],
+        *,
+        delta: float,
+        accountant: str = "rdp",
+        unit: str = "record",
+        adjacency: str = "add-or-remove-one",
+        public: Iterable[str] = (),
+        assumptions: Iterable[str] = (),
+    ) -> None:
+        probability(DELTA_HINT, delta=delta)
+        one_of(ACCOUNTANTS, accountant=accountant)
+        self.reads = tuple(reads)
+        for read in self.reads:
+            if not isinstance(read, PrivateRead):
+                raise InputError(
+                    f"Expected a list of PrivateRead, received {type(read).__name__}."
+                )
+        self.delta = float(delta)
+        self.accountant = accountant
+        self.unit = unit
+        self.adjacency = adjacency
+        self.public = tuple(public)
+        self.assumptions = tuple(assumptions)
+        self.epsilon = epsilon(self.event(), self.delta, accountant)
+
+    def event(self) -> Event:
+        """Returns the event of everything that went into the release."""
+        return combine((read.event, read.part) for read in self._released())
+
+    @property
+    def covers(self) -> list[str]:
+        """What the stated epsilon is about; empty if there is no guarantee."""
+        if math.isinf(self.epsilon):
+            return []
+        return [f"{_label(read)}: {describe(read.event)}" for read in self._released()]
+
+    @property
+    def not_covered(self) -> list[str]:
+        """What has no guarantee, or is not part of the release."""
+        lines = [
+            f"{_label(read)}: {_because(read)}"
+            for read in self._released()
+            if not is_private(read.event)
+        ]
+        if self.unit == "record":
+            lines.append(
+                "several records of one person: k of them together have k times this "
+                "epsilon or more (group privacy)"
+            )
+        lines += [
+            f"{_label(read)}: internal, not part of the release"
+            for read in self.reads
+            if not read.released
+        ]
+        return lines
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the contents of privacy.json.
+
+        Keys: `schema_version`; `unit`; `adjacency`; `epsilon`, a number, or null
+        with `epsilon_finite` false if there is no guarantee; `delta`; `accountant`;
+        `events`, one a read, each with the `epsilon` it has alone; `covers`,
+        `not_covered`, `public`, `assumptions`, lists of text; `versions`.
+
+        Events hold sampling rates, noise multipliers, counts of steps and deltas:
+        never a number of records.
+        """
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "unit": self.unit,
+            "adjacency": self.adjacency,
+            "epsilon": _finite(self.epsilon),
+            "epsilon_finite": math.isfinite(self.epsilon),
+            "delta": self.delta,
+            "accountant": self.accountant,
+            "events": [
+                read.to_json() | {"epsilon": _finite(self._alone(read))}
+                for read in self.reads
+            ],
+            "covers": self.covers,
+            "not_covered": self.not_covered,
+            "public": list(self.public),
+            "assumptions": list(self.assumptions),
+            "versions": {
+                "tfpriv": __version__,
+                "dp-accounting": importlib.metadata.version("dp-accounting"),
+            },
+        }
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PrivacyStatement:
+        """Builds the statement again from its events; epsilon is computed anew.
+
+        Raises:
+            InputError: another schema version, or a key or event that is missing,
+                unknown or malformed.
+        """
+        try:
+            if value["schema_version"] != SCHEMA_VERSION:
+                raise InputError(
+                    f"Expected a statement of version {SCHEMA_VERSION}, received "
+                    f"version {value['schema_version']!r}."
+                )
+            return cls(
+                map(PrivateRead.from_json, value["events"]),
+                delta=value["delta"],
+                accountant=value["accountant"],
+                unit=value["unit"],
+                adjacency=value["adjacency"],
+                public=value["public"],
+                assumptions=value["assumptions"],
+            )
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"Expected the JSON of a privacy statement, received none: {error}."
+            ) from None
+
+    def write(self, path: str | os.PathLike) -> None:
+        """Writes `to_json` to a file that anyone may read."""
+        write_json(path, self.to_json(), mode=PUBLIC)
+
+    def __str__(self) -> str:
+        lines = [*self._verdict(), ""]
+        if self._released():
+            lines.append("What read private records for this release:")
+            lines += [f"  - {self._line(read)}" for read in self._released()]
+        else:
+            lines.append("No private record was read for this release.")
+        for title, items in (
+            ("Not covered:", self.not_covered),
+            ("Public inputs:", self.public),
+            ("Assumptions:", self.assumptions),
+        ):
+            if items:
+                lines += [title, *(f"  - {item}" for item in items)]
+        return "\n".join(lines)
+
+    def _verdict(self) -> list[str]:
+        neighbours = {
+            "add-or-remove-one": f"adding or removing one {self.unit}",
+            "zero-out-one": f"replacing one {self.unit} by an empty one",
+        }.get(self.adjacency, self.adjacency)
+        if math.isfinite(self.epsilon):
+            lines = [
+                f"Privacy guarantee of the whole release: epsilon = "
+                f"{_figure(self.epsilon)} at delta = {self.delta:g} "
+                f"({self.accountant.upper()} accountant), for {neighbours}."
+            ]
+            if self.epsilon > _MEANINGFUL_EPSILON:
+                lines.append(
+                    "An epsilon this large is true and protects next to nobody."
+                )
+            return lines
+        reasons = [
+            f"the {_label(read)} ({_because(read)})"
+            for read in self._released()
+            if not is_private(read.event)
+        ]
+        if not reasons:
+            return [
+                "The whole release has NO privacy guarantee at delta = "
+                f"{self.delta:g}: partition selections alone use up that delta."
+            ]
+        return [
+            "The whole release has NO privacy guarantee (epsilon is infinite), since "
+            f"private records were read without one by {' and by '.join(reasons)}."
+        ]
+
+    def _line(self, read: PrivateRead) -> str:
+        alone = self._alone(read)
+        price = (
+            f"epsilon {_figure(alone)} at delta {self.delta:g} for this alone"
+            if math.isfinite(alone)
+            else "no guarantee"
+        )
+        note = f" ({read.note})" if read.note and is_private(read.event) else ""
+        return f"{_label(read)}: {describe(read.event)}; {price}{note}"
+
+    def _alone(self, read: PrivateRead) -> float:
+        return epsilon(read.event, self.delta, self.accountant)
+
+    def _released(self) -> list[PrivateRead]:
+        return [read for read in self.reads if read.released]
+
+
+def describe(event: Event) -> str:
+    """Says in words what an event did; numbers to three digits.
+
+    >>> describe(PoissonGaussian(0.055, 1.34, 1000))
+    'Gaussian noise of multiplier 1.34 on Poisson samples at rate 0.055, 1,000 times'
+    """
+    parts = [_describe(unit, count) for unit, count in flatten(event).items()]
+    return "; then ".join(parts) if parts else "nothing"
+
+
+def _describe(unit: Event, count: int) -> str:
+    times = "once" if count == 1 else f"{count:,} times"
+    match unit:
+        case Gaussian(noise_multiplier=sigma):
+            text = f"Gaussian noise of multiplier {sigma:.3g} on all records"
+        case PoissonGaussian(sampling_rate=rate, noise_multiplier=sigma):
+            text = (
+                f"Gaussian noise of multiplier {sigma:.3g} on Poisson samples at rate "
+                f"{rate:.3g}"
+            )
+        case GaussianThreshold(noise_multiplier=sigma, delta=delta):
+            text = (
+                f"names whose count with Gaussian noise of multiplier {sigma:.3g} "
+                f"passes a threshold (delta {delta:.3g})"
+            )
+        case PureDP(epsilon=value):
+            text = f"a mechanism of epsilon {value:.3g} and delta 0"
+        case Parallel(events=events):
+            parts = dict.fromkeys(map(describe, events))
+            text = f"on {len(events)} disjoint parts: [{' | '.join(parts)}]"
+        case NonPrivate():
+            return "read without any noise"
+        case _:
+            text = type(unit).__name__
+    return f"{text}, {times}"
+
+
+def _because(read: PrivateRead) -> str:
+    return read.note or "it read private records without noise"
+
+
+def _label(read: PrivateRead) -> str:
+    return read.name if read.part is None else f"{read.name} [{read.part}]"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _figure(value: float) -> str:
+    if value < 1000:
+        return f"{value:.4g}"
+    return f"about {value:.0e} ({value:,.0f})".replace("e+0", "e").replace("e+", "e")

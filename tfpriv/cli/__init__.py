@@ -1,0 +1,1 @@
+"""The `tfpriv` command, one file a command. Read `main.py` first."""

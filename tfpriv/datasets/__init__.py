@@ -1,0 +1,27 @@
+"""Where text comes from: start with `text_dataset.py`.
+
+`read_table` and `write_table` take CSV, TSV, JSONL and TFRecord files, `split` makes
+parts in which one record moves no other, `load` and `prepare` know the named data
+sets. `builders/` holds the TensorFlow Datasets builders. Nothing here imports
+TensorFlow until a TFRecord or a `tf.data.Dataset` is asked for.
+"""
+
+from tfpriv.datasets.readers import read_table
+from tfpriv.datasets.registry import load, names, prepare, read
+from tfpriv.datasets.splits import Splits, split
+from tfpriv.datasets.text_dataset import TextDataset, concatenate
+from tfpriv.datasets.writers import guard_formula, write_table
+
+__all__ = [
+    "Splits",
+    "TextDataset",
+    "concatenate",
+    "guard_formula",
+    "load",
+    "names",
+    "prepare",
+    "read",
+    "read_table",
+    "split",
+    "write_table",
+]

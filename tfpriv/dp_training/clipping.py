@@ -1,0 +1,170 @@
+"""What a clipping engine must do, and the list of those that exist.
+
+An engine turns a batch into the sum of its clipped per-example gradients. The
+engines differ in speed only: `tests/contracts` holds each of them to the same
+sums. Add one in a module of its own, decorated with `@register_engine("name")`,
+and name the module in `_MODULES`.
+"""
+
+from __future__ import annotations
+
+import abc
+import importlib
+from collections.abc import Callable
+
+import keras
+import tensorflow as tf
+
+from tfpriv import _validation
+from tfpriv._errors import InputError
+
+PerExampleLoss = Callable[..., tf.Tensor]
+"""`per_example_loss(model, *inputs)` -> float tensor (batch,): one loss an example."""
+
+_MODULES = {"loop": "loop_engine", "jacobian": "jacobian_engine"}
+_ENGINES: dict[str, type[ClippingEngine]] = {}
+
+
+class ClippingEngine(abc.ABC):
+    """Sums the clipped gradients of a batch, one gradient an example.
+
+    For examples i with mask m_i and gradients g_i over ALL trainable variables
+    together, the sum is over m_i * g_i * min(1, C / |g_i|_2), C = `l2_norm_clip`
+    (Abadi et al. 2016, arXiv:1607.00133, algorithm 1). Adding or removing one
+    example therefore changes the sum by at most C in L2 norm (`sensitivity`).
+
+    An example whose gradient is not finite adds exactly 0, so that it can do no
+    more than any other; a masked row adds exactly 0 whatever it holds.
+
+    Args:
+        model: keras.Model, built. Its trainable variables are those of now.
+        per_example_loss: callable, `(model, *inputs)` -> (batch,). It may use
+            TensorFlow and Keras operations only, and the loss of an example may
+            depend on that example alone.
+        l2_norm_clip: float. C.
+
+    Raises:
+        InputError: if the model has no trainable variables yet or a layer mixes
+            the examples of a batch.
+    """
+
+    name: str
+    # Whether XLA compiles `clipped_sum`.
+    jit_compile = False
+
+    def __init__(
+        self,
+        model: keras.Model,
+        per_example_loss: PerExampleLoss,
+        l2_norm_clip: float,
+    ) -> None:
+        _validation.positive(l2_norm_clip=l2_norm_clip)
+        _refuse_batch_statistics(model)
+        if not model.trainable_variables:
+            raise InputError(
+                f"Expected a built model with trainable variables, received "
+                f"{model.name!r} with none. Call the model once on an example batch."
+            )
+        self.model = model
+        self.l2_norm_clip = float(l2_norm_clip)
+        self._per_example_loss = per_example_loss
+        self.variables: list[tf.Variable] = [
+            variable.value for variable in model.trainable_variables
+        ]
+
+    @property
+    def sensitivity(self) -> float:
+        """The L2 norm by which one example can change the sum: `l2_norm_clip`."""
+        return self.l2_norm_clip
+
+    @abc.abstractmethod
+    def clipped_sum(
+        self, inputs: tuple[tf.Tensor, ...], mask: tf.Tensor
+    ) -> list[tf.Tensor]:
+        """Returns the sum of the clipped gradients of the rows that `mask` keeps.
+
+        Runs eagerly and inside a tf.function.
+
+        Args:
+            inputs: tensors that share their first dimension, the batch; it may
+                be 0.
+            mask: bool tensor (batch,). False rows add exactly 0.
+
+        Returns:
+            One dense tensor a trainable variable, of its shape, in float32 or in
+            the variable's type where that is wider.
+        """
+
+    def losses(self, inputs: tuple[tf.Tensor, ...]) -> tf.Tensor:
+        """Returns the losses (batch,) in float32 or wider.
+
+        Raises:
+            InputError: if `per_example_loss` returns anything but one number an
+                example.
+        """
+        losses = tf.convert_to_tensor(self._per_example_loss(self.model, *inputs))
+        batch = inputs[0].shape[0]
+        if losses.shape.rank != 1 or not losses.shape.is_compatible_with([batch]):
+            raise InputError(
+                f"Expected per_example_loss to return one loss an example, shape "
+                f"({batch},), received shape {losses.shape}. Average over the "
+                f"positions of an example only, never over the batch."
+            )
+        return tf.cast(losses, wide_dtype(losses.dtype))
+
+    def zeros(self) -> list[tf.Tensor]:
+        """Returns the sum over no examples."""
+        return [tf.zeros(v.shape, wide_dtype(v.dtype)) for v in self.variables]
+
+
+def register_engine(
+    name: str,
+) -> Callable[[type[ClippingEngine]], type[ClippingEngine]]:
+    """Returns a class decorator that makes an engine known under `name`."""
+
+    def register(engine: type[ClippingEngine]) -> type[ClippingEngine]:
+        engine.name = name
+        _ENGINES[name] = engine
+        return engine
+
+    return register
+
+
+def engine_names() -> list[str]:
+    """Returns the names that `make_engine` takes."""
+    return sorted({*_MODULES, *_ENGINES})
+
+
+def make_engine(
+    name: str,
+    model: keras.Model,
+    per_example_loss: PerExampleLoss,
+    l2_norm_clip: float,
+) -> ClippingEngine:
+    """Builds the engine called `name`; see `ClippingEngine` for the arguments.
+
+    Raises:
+        InputError: if there is no engine of that name, or it refuses the model.
+    """
+    _validation.one_of(engine_names(), engine=name)
+    if name not in _ENGINES:
+        importlib.import_module(f"tfpriv.dp_training.{_MODULES[name]}")
+    return _ENGINES[name](model, per_example_loss, l2_norm_clip)
+
+
+def wide_dtype(dtype: tf.DType) -> tf.DType:
+    """Returns the type that sums and norms over `dtype` are held in."""
+    return tf.float64 if tf.as_dtype(dtype) == tf.float64 else tf.float32
+
+
+def _refuse_batch_statistics(model: keras.Model) -> None:
+    # Its moving averages would take in private activations without any noise, and
+    # an example's gradient would depend on the others of its batch. A frozen one
+    # does neither.
+    for layer in model._flatten_layers():
+        if isinstance(layer, keras.layers.BatchNormalization) and layer.trainable:
+            raise InputError(
+                f"Expected layers that treat every example alone, received "
+                f"BatchNormalization {layer.name!r}. Use LayerNormalization or "
+                f"GroupNormalization."
+            )

@@ -1,0 +1,22 @@
+"""What is said about private records without training.
+
+Each mechanism owns its sensitivity, its noise and its accounting event. Noise comes
+from OpenDP's secure generator and cannot be seeded.
+
+- `GaussianCounts`: noisy sums over a public list of bins.
+- `select_partitions`: bins whose very names are private.
+"""
+
+from tfpriv.mechanisms.gaussian_counts import GaussianCounts
+from tfpriv.mechanisms.partition_selection import (
+    SelectedPartitions,
+    select_partitions,
+    selection_threshold,
+)
+
+__all__ = [
+    "GaussianCounts",
+    "SelectedPartitions",
+    "select_partitions",
+    "selection_threshold",
+]
