@@ -2,48 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
 from tfpriv.seqgan import Generator
-
-
-def ngrams(row: np.ndarray, n: int) -> Counter:
-    """The n-grams of one sequence and how often each occurs."""
-    return Counter(tuple(row[i : i + n]) for i in range(len(row) - n + 1))
-
-
-def distinct(ids: np.ndarray, n: int) -> float:
-    """Distinct n-grams as a share of all (Li et al. 2016, arXiv:1510.03055)."""
-    total = Counter()
-    for row in ids.tolist():
-        total.update(ngrams(row, n))
-    return len(total) / sum(total.values())
-
-
-def self_bleu(ids: np.ndarray, n: int = 2) -> float:
-    """BLEU of the first fifth of the sequences against the others, to order n.
-
-    Uniform weights, no smoothing, equal lengths, so no brevity penalty (Zhu et al.
-    2018, arXiv:1802.01886).
-    """
-    rows = ids.tolist()
-    cut = max(1, len(rows) // 5)
-    precisions = []
-    for order in range(1, n + 1):
-        most: Counter = Counter()
-        for row in rows[cut:]:
-            most |= ngrams(row, order)
-        matched = total = 0
-        for row in rows[:cut]:
-            own = ngrams(row, order)
-            matched += sum((own & most).values())
-            total += sum(own.values())
-        precisions.append(matched / total)
-    if min(precisions) == 0:
-        return 0.0
-    return float(np.exp(np.mean(np.log(precisions))))
+from tfpriv.text.metrics import distinct_n, self_bleu
 
 
 def measure(
@@ -63,9 +25,10 @@ def measure(
         "self_bleu_2", "distinct_2": of the samples.
     """
     drawn = generator.sample(samples, temperature=temperature, seed=seed)
+    words = [[str(token) for token in row] for row in drawn[:2_000].tolist()]
     return {
         "nll_oracle": oracle.nll(drawn),
         "nll_test": generator.nll(test, temperature),
-        "self_bleu_2": self_bleu(drawn[:2_000]),
-        "distinct_2": distinct(drawn[:2_000], 2),
+        "self_bleu_2": self_bleu(words, 2, sample=None),
+        "distinct_2": distinct_n(words, 2),
     }

@@ -22,11 +22,10 @@ class Schedule:
     batch_size: int = 64
     full_discriminator: bool = True
 
-    mle_epochs: int = 60
-    patience: int = 3
-    discriminator_pretraining_steps: int = 400
+    mle_epochs: int = 16
+    discriminator_pretraining_steps: int = 800
     discriminator_learning_rate: float = 1e-3
-    rounds: int = 120
+    rounds: int = 100
     d_steps: int = 5
     rollouts: int = 8
     learning_rate: float = 0.01
@@ -50,7 +49,6 @@ QUICK = Schedule(
     batch_size=32,
     full_discriminator=False,
     mle_epochs=2,
-    patience=2,
     discriminator_pretraining_steps=10,
     rounds=2,
     d_steps=2,

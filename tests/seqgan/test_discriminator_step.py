@@ -13,7 +13,9 @@ def test_losses_are_cross_entropies_of_real_against_generated():
     np.testing.assert_allclose(got, np.log1p(np.exp([-2.0, -2.0])), rtol=1e-5)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize(
+    "jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
 def test_one_step_lowers_the_loss_on_its_own_rows(jit_compile):
     model = Discriminator(6, 4, 3, (1, 2), 8, highway=True, output_l2=0.1, seed=0)
     real, fake = np.full((8, 4), 3), tf.fill([8, 4], 4)

@@ -272,7 +272,7 @@ class Generator(keras.Model):
         temperature = tf.constant(temperature, tf.float32)
         parts = [
             function(tf.convert_to_tensor(part), temperature)[:count].numpy()
-            for part, count in _chunks(self._checked(ids), 256)
+            for part, count in _chunks(self.checked_ids(ids), 256)
         ]
         return np.concatenate(parts)
 
@@ -286,7 +286,7 @@ class Generator(keras.Model):
             ids: int (batch, length).
             temperature: positive float.
         """
-        ids = self._checked(ids)
+        ids = self.checked_ids(ids)
         scored = float(tf.reduce_sum(self.token_mask(ids)))
         total = float(self.log_probs(ids, temperature).astype(np.float64).sum())
         return -total / scored
@@ -399,7 +399,12 @@ class Generator(keras.Model):
             )
         return self._graphs[key]
 
-    def _checked(self, ids: Any) -> np.ndarray:
+    def checked_ids(self, ids: Any) -> np.ndarray:
+        """`ids` as int32 (batch, length), batch >= 1.
+
+        Raises:
+            InputError: another shape or type, or an id outside the vocabulary.
+        """
         ids = np.asarray(ids)
         if ids.ndim != 2 or not np.issubdtype(ids.dtype, np.integer) or not len(ids):
             raise InputError(

@@ -139,7 +139,10 @@ class SeqGAN:
         self.mle_weight = mle_weight
         self.discriminator_step = discriminator_step
         self.discriminator_learning_rate = discriminator_learning_rate
-        self.seed = int(np.random.SeedSequence().entropy) if seed is None else seed
+        if seed is None:
+            seed = int(np.random.SeedSequence().entropy)
+        integer(0, seed=seed)
+        self.seed = seed
         self.jit_compile = jit_compile
         self.counters = {"mle_steps": 0, "d_steps": 0, "g_steps": 0, "rounds": 0}
         self._best: tuple[float, int, list[np.ndarray]] | None = None
@@ -212,7 +215,7 @@ class SeqGAN:
 
     def use_corpus(self, ids: Any) -> None:
         """Sets the sequences of pre-training, and of the plain discriminator step."""
-        ids = self.generator._checked(ids)
+        ids = self.generator.checked_ids(ids)
         if ids.shape[1] != self.generator.max_length:
             raise InputError(
                 f"Expected sequences of {self.generator.max_length} ids, received "

@@ -6,7 +6,8 @@ model that private counts tilt.
 """
 
 from tfpriv.text.cleaning import canonical, clean
+from tfpriv.text.prior import LanguagePrior
 from tfpriv.text.tokenizer import Tokenizer
 from tfpriv.text.vocabulary import Vocabulary
 
-__all__ = ["Tokenizer", "Vocabulary", "canonical", "clean"]
+__all__ = ["LanguagePrior", "Tokenizer", "Vocabulary", "canonical", "clean"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import regex
 
@@ -32,20 +32,30 @@ MARKS: tuple[str, ...] = (
 """Punctuation tokens; a run of one mark is two of it, whatever its length."""
 
 _TLD = r"(?:com|net|org|info|ru|de|tv|me|ly|be|co|uk|us|ca|io|gl|gd|biz|edu|gov|fm)"
+_PICTURE = (
+    r"[\p{Extended_Pictographic}--[\#*0-9©®]]"
+    r"[\uFE0E\uFE0F\U0001F3FB-\U0001F3FF]*+"
+)
+# Every repetition that is followed by something that may fail is possessive or has
+# one way to match: a hostile text takes time proportional to its length.
 _PATTERN = regex.compile(
     rf"""
       (?P<break><br\s*/?>)
-    | (?P<smiley><3|:-?[()/]|;-?\)|:[dpo](?!\p{{L}})|\^_+\^)
+    | (?P<smiley><3(?!\p{{N}})|:-?(?:\)+|\(+|/(?!/))|;-?\)+
+        |:[dpo](?![\p{{L}}\p{{N}}])|\^_+\^)
     | (?P<tag></?[a-z][^<>]*>)
-    | (?P<email>(?<![\w.+-])[\w.+-]++@[\w-]+\.[\w.-]+)
-    | (?P<url>(?:https?:?//|www\.)[^\s<>]*
-        |(?<![\w.-])(?:[\w-]+\.)+{_TLD}(?![\p{{L}}])(?:/[^\s<>]*)?
-        |/?watch\?v=[^\s<>]+)
+    | (?P<email>(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)++)
+    | (?P<url>(?:https?:?//|www\.)[^\s<>]*[^\s<>.,!?;:()\[\]"']
+        |(?<![\w.-])(?:[\w-]+\.)+{_TLD}(?![\p{{L}}\p{{N}}])
+            (?:/(?:[^\s<>]*[^\s<>.,!?;:()\[\]"'])?)?
+        |/?watch\?v=[^\s<>]*[^\s<>.,!?;:()\[\]"'])
     | (?P<user>@[\w-]+)
-    | (?P<number>\p{{N}}+(?:[.,:]\p{{N}}+)*(?:st|nd|rd|th|k|m|%)?(?!\p{{L}}))
-    | (?P<word>[\p{{L}}\p{{M}}\p{{N}}]+(?:'[\p{{L}}]+)*)
-    | (?P<emoji>(?:[\p{{Extended_Pictographic}}--[\#*0-9©®]]|\p{{Regional_Indicator}})
-        [\uFE0F\u200D\U0001F3FB-\U0001F3FF]*)
+    | (?P<number>\p{{N}}++(?:[.,:]\p{{N}}++)*(?:st|nd|rd|th|am|pm|k|m|%)?
+        (?![\p{{L}}\p{{N}}]))
+    | (?P<word>[\p{{L}}\p{{N}}][\p{{L}}\p{{M}}\p{{N}}]*(?:'\p{{L}}[\p{{L}}\p{{M}}]*)*)
+    | (?P<emoji>\p{{Regional_Indicator}}{{1,2}}+
+        |{_PICTURE}(?:\u200D{_PICTURE})*+)
+    | (?P<nothing>[\p{{M}}\p{{Cf}}]+)
     | (?P<dots>\.\.+|…)
     | (?P<mixed>[?!]*(?:\?!|!\?)[?!]*)
     | (?P<run>(?P<one>[^\s\p{{L}}\p{{N}}])(?P=one)+)
@@ -67,8 +77,9 @@ _FIXED = {
 _NO_SPACE_BEFORE = frozenset(
     [".", ",", "!", "?", "!!", "??", "?!", "...", ":", ";", ")", "]", "%"]
 )
-_NO_SPACE_AFTER = frozenset(["(", "[", "$", "#", "@"])
+_NO_SPACE_AFTER = frozenset(["(", "[", "$", "#"])
 _SENTENCE_END = frozenset([".", "!", "?", "!!", "??", "?!", BREAK])
+_CAPITALS = {":d": ":D", ":p": ":P", ":o": ":O", "xd": "xD"}
 _EMOJI_SHOWN = ("😀", "😂", "❤️", "👍", "😍", "🔥", "😊", "🎶")
 
 
@@ -88,17 +99,7 @@ class Tokenizer:
 
     def tokenize(self, text: str) -> list[str]:
         """Returns the tokens of one text, cleaned first."""
-        tokens = []
-        for match in _PATTERN.finditer(clean(text).lower()):
-            kind = match.lastgroup
-            fixed = _FIXED.get(kind)
-            if fixed is not None:
-                tokens.append(fixed)
-            elif kind == "run":
-                tokens.append(match.group()[:2])
-            else:
-                tokens.append(match.group())
-        return tokens
+        return list(_split(text))
 
     def tokenize_all(self, texts: Iterable[str]) -> list[list[str]]:
         """Returns the tokens of each text."""
@@ -108,30 +109,67 @@ class Tokenizer:
         """Returns tokens as text that reads like text and tokenises back to them.
 
         Args:
-            tokens: the tokens of one text.
+            tokens: the tokens of one text, as `tokenize` gives them.
             seed: chooses digits, links and emoji; it carries nothing private.
 
         Returns:
-            One line of text: sentences and "I" capitalised, marks attached.
+            One line of text: sentences and "I" capitalised, marks attached unless
+            that would make one token of two.
         """
         choose = random.Random(seed)
-        pieces: list[str] = []
-        start, attach, quoted = True, True, False
+        text: list[str] = []
+        chunk: list[tuple[str, str]] = []  # what no blank parts, with its tokens
+        start, attach, quoted = True, False, False
         for token in tokens:
             piece = _show(token, choose)
-            if start and piece[:1].isalpha() and token not in KINDS:
-                piece = piece[:1].upper() + piece[1:]
-            elif token == "i" or token.startswith("i'"):
-                piece = "I" + piece[1:]
+            if token == "i" or token.startswith("i'") or (start and piece == token):
+                piece = _capitalised(piece)
             closing = token == '"' and quoted
-            if pieces and not attach and token not in _NO_SPACE_BEFORE and not closing:
-                pieces.append(" ")
-            pieces.append(piece)
+            attach = attach or closing or token in _NO_SPACE_BEFORE
+            chunk = [*chunk[-2:], (piece, token)] if attach else [(piece, token)]
+            if attach and not _holds(chunk):
+                attach, chunk = False, [(piece, token)]
+            if text and not attach:
+                text.append(" ")
+            text.append(piece)
             attach = token in _NO_SPACE_AFTER or (token == '"' and not quoted)
-            if token == '"':
-                quoted = not quoted
+            quoted ^= token == '"'
             start = token in _SENTENCE_END or (start and not piece[-1:].isalnum())
-        return "".join(pieces)
+        return "".join(text)
+
+
+def _split(text: str) -> Iterator[str]:
+    for match in _PATTERN.finditer(clean(text).lower()):
+        kind, found = match.lastgroup, match.group()
+        if kind == "run":
+            yield found[:2]
+        elif kind == "smiley":
+            yield _smiley(found)
+        elif kind != "nothing":
+            yield _FIXED.get(kind, found)
+
+
+def _smiley(found: str) -> str:
+    if found[0] == "^":
+        return "^_^"
+    # ":)))" is ":)" said louder.
+    return found.rstrip(")(") + found[-1] if found[-1] in "()" else found
+
+
+def _holds(chunk: Sequence[tuple[str, str]]) -> bool:
+    """Whether pieces without blanks between them are still the same tokens.
+
+    A few pieces decide: no word is ever attached to another word, so that nothing
+    longer than a mark on either side of one piece can become a new token.
+    """
+    joined = "".join(piece for piece, _ in chunk)
+    return list(_split(joined)) == [token for _, token in chunk]
+
+
+def _capitalised(piece: str) -> str:
+    capital = piece[:1].upper() + piece[1:]
+    # Some letters come back changed: the sharp s as two letters, for one.
+    return capital if clean(capital).lower() == piece else piece
 
 
 def _show(token: str, choose: random.Random) -> str:
@@ -152,4 +190,4 @@ def _show(token: str, choose: random.Random) -> str:
         return "<b>"
     if token == "!!":
         return "!" * choose.choice((2, 3, 3, 4))
-    return token
+    return _CAPITALS.get(token, token)

@@ -32,7 +32,7 @@ class Vocabulary:
     """
 
     def __init__(self, tokens: Iterable[str], *, source: str = "public") -> None:
-        self.tokens: tuple[str, ...] = SPECIAL + tuple(dict.fromkeys(tokens))
+        self.tokens: tuple[str, ...] = tuple(dict.fromkeys([*SPECIAL, *tokens]))
         self.source = source
         self.tokenizer = Tokenizer()
 

@@ -1,0 +1,129 @@
+"""A public language model tilted towards given token frequencies and pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from tfpriv.text.prior import LanguagePrior
+from tfpriv.text.vocabulary import END, START, UNK
+
+# Mass of unigram, bigram and trigram in the public part. The share of the trigram
+# is high because the tilt already brings the topic; what is missing is order.
+_ORDERS = (0.15, 0.40, 0.45)
+# A text may end where a sentence does once it has this share of its length.
+_LONG_ENOUGH = 0.85
+_RESTARTS = 8
+
+
+class TiltedModel:
+    """Draws texts whose words are of one distribution and whose order is public.
+
+    The next token w after a context h is drawn from
+
+        trust * pairs(w | h)  +  (1 - trust) * tilted(w | h),
+        tilted(w | h)  ~  prior(w | h) * p(w) / prior(w),
+
+    with `prior` the interpolated trigram of public text, p the given frequencies, and
+    pairs(w | h) the given probabilities of neighbours, which may sum to less than 1:
+    the rest falls to the tilted part. Everything given is taken as it is; if it was
+    released by a private mechanism, what is drawn here is post-processing.
+
+    Args:
+        prior: LanguagePrior over V tokens.
+        frequencies: (V,) p, non-negative; the special ids are ignored.
+        pairs: token id -> (ids, probabilities) of what may follow it.
+        trust: in [0, 1], weight of `pairs` where there are any.
+        prior_weight: in [0, 1]; the rest of the tilted part is p itself.
+    """
+
+    def __init__(
+        self,
+        prior: LanguagePrior,
+        frequencies: np.ndarray,
+        pairs: Mapping[int, tuple[np.ndarray, np.ndarray]],
+        *,
+        trust: float = 0.6,
+        prior_weight: float = 0.9,
+    ) -> None:
+        frequencies = np.where(np.arange(len(frequencies)) > UNK, frequencies, 0.0)
+        self.prior = prior
+        self.frequencies = frequencies / frequencies.sum()
+        self.pairs = pairs
+        self.trust = trust
+        self.prior_weight = prior_weight
+        self._cumulative = np.cumsum(self.frequencies)
+        self._tilt = self.frequencies / np.maximum(prior.unigram, 1e-12)
+        self._contexts: dict[tuple[int, int], tuple] = {}
+
+    def sample(
+        self, lengths: Iterable[int], rng: np.random.Generator
+    ) -> list[list[int]]:
+        """Returns one text of token ids for each length.
+
+        Args:
+            lengths: how many tokens each text is to have, at least 1.
+            rng: numpy Generator; seeded or not, it touches nothing private.
+        """
+        return [self._text(int(length), rng) for length in lengths]
+
+    def _text(self, length: int, rng: np.random.Generator) -> list[int]:
+        text: list[int] = []
+        before = previous = START
+        restarts = 0
+        while len(text) < length:
+            token = self._next(before, previous, rng)
+            if token == END:
+                if len(text) >= max(1, _LONG_ENOUGH * length):
+                    break
+                restarts += 1
+                before = previous = START
+                if restarts <= _RESTARTS:
+                    continue
+                token = self._any(rng)
+            text.append(token)
+            before, previous = previous, token
+        return text
+
+    def _next(self, before: int, previous: int, rng: np.random.Generator) -> int:
+        context = self._contexts.get((before, previous))
+        if context is None:
+            context = self._context(before, previous)
+            self._contexts[before, previous] = context
+        pair_mass, pair_ids, pair_cdf, prior_mass, prior_ids, prior_cdf = context
+        draw = rng.random()
+        if draw < pair_mass:
+            return int(pair_ids[_place(pair_cdf, rng)])
+        if draw < pair_mass + (1 - pair_mass) * prior_mass:
+            return int(prior_ids[_place(prior_cdf, rng)])
+        return self._any(rng)
+
+    def _any(self, rng: np.random.Generator) -> int:
+        return _place(self._cumulative, rng)
+
+    def _context(self, before: int, previous: int) -> tuple:
+        unigram, bigram, trigram = _ORDERS
+        ids, masses = [np.zeros(0, np.int64)], [np.zeros(0)]
+        for weight, (tokens, probabilities) in (
+            (bigram, self.prior.following(previous)),
+            (trigram, self.prior.following2(before, previous)),
+        ):
+            words = tokens > UNK
+            ids.append(tokens[words])
+            tilted = probabilities[words] * self._tilt[tokens[words]]
+            masses.append(weight * tilted)
+        prior_ids, mass = np.concatenate(ids), np.concatenate(masses)
+        # The tilted unigram is p itself, whose mass is the unigram's weight.
+        prior_mass = self.prior_weight * mass.sum() / (mass.sum() + unigram)
+        pair_mass, pair_ids, pair_cdf = 0.0, None, None
+        if previous in self.pairs:
+            pair_ids, probabilities = self.pairs[previous]
+            pair_cdf = np.cumsum(probabilities)
+            pair_mass = self.trust * min(float(pair_cdf[-1]), 1.0)
+        return pair_mass, pair_ids, pair_cdf, prior_mass, prior_ids, np.cumsum(mass)
+
+
+def _place(cumulative: np.ndarray, rng: np.random.Generator) -> int:
+    place = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")
+    return min(int(place), len(cumulative) - 1)
