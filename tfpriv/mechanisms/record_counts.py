@@ -8,6 +8,7 @@ on comments it is worth about a quarter more signal at equal noise.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -93,9 +94,7 @@ def pair_presence(
     for row, label in _records(rows, labels, num_classes):
         places = [place.get(int(token), -1) for token in row]
         pairs = {
-            pair
-            for pair in zip(places, places[1:], strict=False)
-            if pair[0] >= 0 and pair[1] >= 0
+            pair for pair in itertools.pairwise(places) if pair[0] >= 0 and pair[1] >= 0
         }
         if pairs:
             first, second = map(list, zip(*pairs, strict=True))

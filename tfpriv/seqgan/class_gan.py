@@ -42,14 +42,14 @@ class GANSettings:
 
     max_length: int = 32
     embedding_dim: int = 64
-    units: int = 128
-    mle_epochs: int = 8
+    units: int = 96
+    mle_epochs: int = 5
     discriminator_widths: tuple[int, ...] = (1, 2, 3)
     discriminator_filters: int = 24
-    warm_up_steps: int = 60
-    rounds: int = 4
-    g_steps: int = 3
-    rollouts: int = 4
+    warm_up_steps: int = 40
+    rounds: int = 3
+    g_steps: int = 2
+    rollouts: int = 3
     batch_size: int = 64
     mle_weight: float = 0.5
 

@@ -176,7 +176,7 @@ class DPSeqGAN:
         method = self._fitted()
         sizes = method.class_sizes
         if rows is None:
-            rows = max(1, int(round(float(sizes.sum()))))
+            rows = max(1, round(float(sizes.sum())))
         integer(rows=rows)
         seed = self.seed if seed is None else seed
         integer(0, seed=seed)
@@ -184,9 +184,7 @@ class DPSeqGAN:
         counts = _apportion(share, rows)
         texts: list[str] = []
         labels: list[str] = []
-        for number, (name, count) in enumerate(
-            zip(method.labels, counts, strict=True)
-        ):
+        for number, (name, count) in enumerate(zip(method.labels, counts, strict=True)):
             if count:
                 texts += method.sample(number, int(count), seed)
                 labels += [name] * int(count)

@@ -39,8 +39,8 @@ from tfpriv.text.vocabulary import END, START
 Report = Callable[[str, float], None]
 Texts = list[list[int]]
 
-_SEEDS = 3000
-_JUDGED = 1500
+_SEEDS = 2000
+_JUDGED = 1000
 # A measurement that was paid for and lost is made again with what is left.
 _GIVE_UP = 64.0
 _FEWEST = 1.0
@@ -341,13 +341,15 @@ class GuaranteedMethod:
             gan = None
             if saved["chosen"] == "adversarial":
                 words = WordIds(arrays[f"words/{number}"])
-                generator = keras.saving.load_model(folder / f"generator-{number}.keras")
+                generator = keras.saving.load_model(
+                    folder / f"generator-{number}.keras"
+                )
                 gan = GeneratedTexts(words, generator)
-            self.classes.append(
-                FittedClass(gan, saved["divergence"], saved["chosen"])
-            )
+            self.classes.append(FittedClass(gan, saved["divergence"], saved["chosen"]))
 
-    def _filtered(self, gan: GeneratedTexts, number: int, count: int, seed: int) -> Texts:
+    def _filtered(
+        self, gan: GeneratedTexts, number: int, count: int, seed: int
+    ) -> Texts:
         kept: Texts = []
         for attempt in range(8):
             missing = count - len(kept)
@@ -381,18 +383,15 @@ def _merged(ledger: PrivacyLedger) -> list[_Charge]:
     """Charges of one name, part and noise as one event with a count."""
     tally: dict[tuple, int] = {}
     for charge in ledger.events():
-        unit = charge.event
-        count = getattr(unit, "count", 1)
-        if hasattr(unit, "count"):
-            unit = dataclasses.replace(unit, count=1)
+        unit, count = charge.event, 1
+        if isinstance(unit, Gaussian):
+            unit, count = dataclasses.replace(unit, count=1), unit.count
         key = (charge.name, charge.part, unit)
         tally[key] = tally.get(key, 0) + count
-    return [
-        _Charge(
-            name, dataclasses.replace(unit, count=n) if hasattr(unit, "count") else unit,
-            part,
-        )
-        for (name, part, unit), n in tally.items()
-    ]  # fmt: skip
-
-
+    merged = []
+    for (name, part, unit), count in tally.items():
+        if isinstance(unit, Gaussian):
+            merged.append(_Charge(name, dataclasses.replace(unit, count=count), part))
+        else:
+            merged += [_Charge(name, unit, part)] * count
+    return merged

@@ -49,9 +49,7 @@ class PrivateDiscriminatorStep:
             BudgetExceeded: before any record is read.
         """
         fakes = np.asarray(fake_ids, np.int32)
-        metrics = self.trainer.step(
-            self._real, (fakes, np.zeros(len(fakes), np.int32))
-        )
+        metrics = self.trainer.step(self._real, (fakes, np.zeros(len(fakes), np.int32)))
         return {"noised_gradient_norm": metrics["noised_gradient_norm"]}
 
     def state_dict(self) -> dict[str, np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 
@@ -48,4 +47,5 @@ class _Lines:
     def __call__(self, stage: str, done: float) -> None:
         if stage != self._stage:
             self._stage = stage
-            print(f"{done:4.0%} {stage}", file=sys.stderr, flush=True)
+            sys.stderr.write(f"{done:4.0%} {stage}\n")
+            sys.stderr.flush()

@@ -182,10 +182,13 @@ class SeedModel:
         expected = self._units[label] * self._public_pairs(frequencies, own) + 1e-4
         shrunk = shrink_pairs(self.counts.pairs[label], noise, expected)
         real = ((shrunk > 2 * expected) | (shrunk > 3 * noise)) & (shrunk > 0.5)
+        # Nothing comes before a start or after an end: what shows there is noise.
+        real[:, ids == START] = False
+        real[ids == END] = False
         pairs = {}
         for i, first in enumerate(ids):
             kept = real[i]
-            if first == END or not kept.any():
+            if not kept.any():
                 continue
             total = max(own[i] * self._units[label], shrunk[i][kept].sum() / 0.95)
             pairs[int(first)] = (ids[kept], shrunk[i][kept] / total)

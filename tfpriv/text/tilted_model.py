@@ -13,7 +13,7 @@ from tfpriv.text.vocabulary import END, START, UNK
 # is high because the tilt already brings the topic; what is missing is order.
 _ORDERS = (0.15, 0.40, 0.45)
 # A text may end where a sentence does once it has this share of its length.
-_LONG_ENOUGH = 0.85
+_LONG_ENOUGH = 0.95
 _RESTARTS = 8
 
 

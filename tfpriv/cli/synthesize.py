@@ -1,0 +1,293 @@
+"""`tfpriv synthesize`: a private labelled text file in, a synthetic one out."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tfpriv._errors import InputError
+from tfpriv._files import PUBLIC, atomic_write
+from tfpriv._validation import integer, one_of, positive, probability
+from tfpriv.cli._common import ConfigOption, JsonOption, before_work, print_json
+from tfpriv.cli.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from tfpriv.datasets import TextDataset
+    from tfpriv.seqgan.dp_seqgan import DPSeqGAN
+
+app = typer.Typer()
+
+_DELTA_HINT = "Use a value below 1 / number of records."
+
+
+@app.command()
+def synthesize(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Private records: CSV, TSV, JSONL or TFRecord."
+        ),
+    ],
+    text: Annotated[
+        str, typer.Option("--text", metavar="COL", help="Column of the text.")
+    ],
+    label: Annotated[
+        str, typer.Option("--label", metavar="COL", help="Column of the label.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            metavar="DIR",
+            help="Folder of the run; given again, the run goes on.",
+        ),
+    ],
+    epsilon: Annotated[
+        float,
+        typer.Option("--epsilon", metavar="E", help="What the whole release may cost."),
+    ] = 8.0,
+    delta: Annotated[float, typer.Option("--delta", metavar="D")] = 1e-5,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            "--rows", metavar="N", help="Synthetic rows; else the noisy count."
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            metavar="A,B",
+            help="Label names, if they are public; else they are found privately.",
+        ),
+    ] = None,
+    mode: Annotated[
+        str,
+        typer.Option(
+            "--mode",
+            metavar="MODE",
+            help="guaranteed; or paper, seqgan: the published settings, which have "
+            "no guarantee.",
+        ),
+    ] = "guaranteed",
+    discriminator_steps: Annotated[
+        int,
+        typer.Option(
+            "--discriminator-steps",
+            metavar="N",
+            help="Private steps of each discriminator; 0 spends all on counts.",
+        ),
+    ] = 12,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="csv, tsv, jsonl or tfrecord, where the file's name does not tell.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option("--seed", metavar="N", help="Of weights and text, not of noise."),
+    ] = 0,
+    as_json: JsonOption = False,
+    config: ConfigOption = None,
+) -> None:
+    """Rewrite a private labelled text file into a synthetic one to share.
+
+    DIR/release/ may leave: synthetic.csv, privacy.json, statement.txt. DIR/internal/
+    must not: ledger, checkpoints, model. A run that was killed goes on when the
+    command is given again; what it had spent stays spent.
+    """
+    del config
+    names = _label_names(labels)
+    with before_work():
+        _check(epsilon, delta, rows, mode, seed, discriminator_steps)
+        data = read_private(file, text=text, label=label, format=format)
+        check_classes(data, names, delta, mode)
+        folder = RunFolder(output, zip(data.texts, data.labels, strict=True))
+    with folder:
+        from tfpriv.seqgan.dp_seqgan import DPSeqGAN
+
+        model = DPSeqGAN(
+            epsilon if mode == "guaranteed" else math.inf,
+            delta,
+            labels=names,
+            discriminator_steps=discriminator_steps,
+            seed=seed,
+            mode=mode,
+        )
+        show_plan(model)
+        result = release(model, data, folder, rows)
+    if as_json:
+        print_json(result)
+    else:
+        show_result(result)
+
+
+def read_private(
+    file: Path, *, text: str, label: str, format: str | None = None
+) -> TextDataset:
+    """Reads the records; what was left out is said on stderr."""
+    from tfpriv.datasets import read_table
+
+    if text == label:
+        raise InputError(
+            f"Expected different columns for --text and --label, received {text!r} "
+            "for both."
+        )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data = read_table(file, text=text, label=label, format=format)
+    for warning in caught:
+        warn(str(warning.message))
+    return data
+
+
+def check_classes(
+    data: TextDataset, names: tuple[str, ...] | None, delta: float, mode: str
+) -> None:
+    """Refuses data that no run can use, and warns of a delta that means little."""
+    found = set(data.labels)
+    if len(found) < 2:
+        raise InputError(
+            f"Expected at least two labels in column {data.label_column!r}, received "
+            f"{len(found)}. Choose the column that tells the classes apart."
+        )
+    missing = [name for name in names or () if name not in found]
+    if missing:
+        raise InputError(
+            f"Expected --labels that occur in column {data.label_column!r}, received "
+            f"{missing[0]!r}, which does not."
+        )
+    if names is not None and len(names) < 2:
+        raise InputError(f"Expected at least two --labels, received {len(names)}.")
+    if delta >= 1 / len(data) and mode == "guaranteed":
+        warn(
+            f"delta={delta:g} is not below 1 / number of records: at such a delta a "
+            "mechanism may publish a whole record now and then. Take a smaller one."
+        )
+
+
+def show_plan(model: DPSeqGAN) -> None:
+    """Prints how the budget is divided, before anything is read with it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(stderr=True)
+    if model.mode == "guaranteed":
+        title = (
+            f"Plan: epsilon {model.epsilon:g} at delta {model.delta:g}, for "
+            "everything in release/"
+        )
+    else:
+        title = f"Plan: mode {model.mode}; the release has NO guarantee"
+    table = Table(title=title, title_justify="left")
+    rows = model.plan()
+    for column in rows[0]:
+        table.add_column(column.replace("_", " "))
+    for row in rows:
+        table.add_row(*(_shown(value) for value in row.values()))
+    console.print(table)
+
+
+def release(
+    model: DPSeqGAN, data: TextDataset, folder: RunFolder, rows: int | None
+) -> dict[str, Any]:
+    """Trains or goes on training, then writes the release."""
+    model.fit(data, run_dir=folder.internal)
+    model.save(folder.internal / "model")
+    synthetic = model.generate(rows)
+    synthetic.to_csv(folder.release / "synthetic.csv", mode=PUBLIC)
+    statement = model.privacy_statement()
+    with atomic_write(folder.release / "statement.txt", mode=PUBLIC) as file:
+        file.write(str(statement) + "\n")
+    statement.write(folder.release / "privacy.json")
+    return {
+        "synthetic": str(folder.release / "synthetic.csv"),
+        "privacy": str(folder.release / "privacy.json"),
+        "statement": str(folder.release / "statement.txt"),
+        "rows": len(synthetic),
+        "epsilon": statement.epsilon,
+        "delta": statement.delta,
+        "labels": {
+            name: sum(label == name for label in synthetic.labels)
+            for name in synthetic.label_names
+        },
+        "text_column": synthetic.text_column,
+        "label_column": synthetic.label_column,
+        "examples": [
+            [label, text]
+            for label, text in zip(
+                synthetic.labels[:10], synthetic.texts[:10], strict=True
+            )
+        ],
+    }
+
+
+def show_result(result: dict[str, Any]) -> None:
+    """Prints what was written, ten synthetic rows and the guarantee."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    table = Table(title="Ten synthetic rows", title_justify="left")
+    table.add_column(result["label_column"])
+    table.add_column(result["text_column"], overflow="fold")
+    for label, text in result["examples"]:
+        table.add_row(Text(label), Text(text))
+    console.print(table)
+    if math.isinf(result["epsilon"]):
+        console.print("Guarantee: none. See statement.txt for why.")
+    else:
+        console.print(
+            f"Guarantee: epsilon {result['epsilon']:.4g} at delta "
+            f"{result['delta']:g}, for adding or removing one record."
+        )
+    console.print(f"Wrote {result['rows']} rows:")
+    for name in ("synthetic", "privacy", "statement"):
+        console.print(f"  {result[name]}", soft_wrap=True, highlight=False)
+
+
+def warn(message: str) -> None:
+    """Prints a warning of one line on stderr."""
+    print(f"tfpriv: warning: {' '.join(message.split())}", file=sys.stderr)
+
+
+def _check(
+    epsilon: float,
+    delta: float,
+    rows: int | None,
+    mode: str,
+    seed: int,
+    discriminator_steps: int,
+) -> None:
+    one_of(("guaranteed", "paper", "seqgan"), mode=mode)
+    positive(epsilon=epsilon)
+    probability(_DELTA_HINT, delta=delta)
+    if rows is not None:
+        integer(rows=rows)
+    integer(0, seed=seed, discriminator_steps=discriminator_steps)
+
+
+def _label_names(labels: str | None) -> tuple[str, ...] | None:
+    if labels is None:
+        return None
+    names = tuple(dict.fromkeys(name.strip() for name in labels.split(",")))
+    if not all(names):
+        raise InputError(
+            f"Expected names separated by commas for --labels, received {labels!r}."
+        )
+    return names
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
