@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
+import tensorflow as tf
 
 from tfpriv.datasets import TextDataset, read, split
 from tfpriv.evaluation import (
@@ -19,7 +20,7 @@ from tfpriv.evaluation import (
 
 NETWORKS = [TextCNNClassifier, RNNClassifier]
 ALL = [LogisticRegressionClassifier, *NETWORKS]
-FILLERS = ["the", "a", "song", "video", "today", "really", "very", "much", "with", "again"]
+FILLERS = ["the", "a", "song", "video", "today", "really", "very", "with", "again"]
 TELLING = {"ham": ["love", "beautiful", "voice"], "spam": ["subscribe", "free", "cash"]}
 
 
@@ -39,8 +40,16 @@ def toy(n: int, seed: int = 0, labels=("ham", "spam")) -> TextDataset:
 TRAIN, TEST = toy(200), toy(100, seed=1)
 
 
+@pytest.fixture
+def eagerly():
+    """A few steps are done before TensorFlow has compiled them."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
 def small(kind, **options):
-    settings = {} if kind is LogisticRegressionClassifier else {"steps": 100}
+    settings = {} if kind is LogisticRegressionClassifier else {"steps": 80}
     return kind(**{**settings, **options})
 
 
@@ -61,17 +70,18 @@ def test_what_can_be_learnt_is_learnt(kind):
     )
 
 
-@pytest.mark.parametrize("kind", ALL)
-def test_labels_without_a_pattern_are_not_learnt(kind):
+def test_labels_without_a_pattern_are_not_learnt():
     draw = random.Random(5)
     train, test = (
         TextDataset(data.texts, draw.choices(["ham", "spam"], k=len(data)))
         for data in (TRAIN, TEST)
     )
-    assert 0.25 < small(kind).fit(train).score(test) < 0.75
+    score = LogisticRegressionClassifier().fit(train).score(test)
+    assert 0.25 < score < 0.75
 
 
 @pytest.mark.parametrize("kind", ALL)
+@pytest.mark.usefixtures("eagerly")
 def test_one_class_is_all_that_is_predicted(kind):
     train = TextDataset(["good song", "good one"], ["7 up", "7 up"])
     classifier = small(kind, **({"steps": 2} if kind in NETWORKS else {})).fit(train)
@@ -94,9 +104,10 @@ def test_texts_without_tokens_are_refused_by_the_linear_classifier():
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
+@pytest.mark.usefixtures("eagerly")
 def test_a_seed_fixes_a_training(kind):
     def logits(seed):
-        classifier = small(kind, steps=3, seed=seed).fit(TRAIN)
+        classifier = kind(steps=2, seed=seed, max_length=6).fit(TRAIN)
         return classifier.model_(classifier.vocabulary_.encode(TEST.texts, 12)).numpy()
 
     state = np.random.get_state()[1].copy()  # noqa: NPY002
@@ -130,6 +141,7 @@ def test_texts_of_one_batch_are_alike_in_length():
     assert spreads.mean() < 6  # about 35 in batches drawn at random
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_the_vocabulary_is_that_of_the_training_texts():
     train = TextDataset(["good good song", "song once"], ["a", "b"])
     classifier = TextCNNClassifier(steps=1).fit(train)
@@ -137,6 +149,7 @@ def test_the_vocabulary_is_that_of_the_training_texts():
 
 
 @pytest.mark.parametrize("word_dropout", [0.0, 0.5])
+@pytest.mark.usefixtures("eagerly")
 def test_word_dropout_is_what_trains_the_unknown_token(word_dropout):
     classifier = TextCNNClassifier(steps=3, min_count=1, word_dropout=word_dropout)
     classifier.fit(TRAIN)
@@ -147,16 +160,17 @@ def test_word_dropout_is_what_trains_the_unknown_token(word_dropout):
     assert np.allclose(*moved) == (word_dropout == 0)
 
 
-@pytest.mark.parametrize("kind", NETWORKS)
-def test_the_curve_has_a_point_a_pass_and_ends_with_the_score(kind):
-    classifier = kind(steps=20, batch_size=32).fit(TRAIN, validation=TEST)
-    assert len(classifier.curve_) == 4  # 20 x 32 texts are 3.2 passes over 200
+@pytest.mark.usefixtures("eagerly")
+def test_the_curve_has_a_point_a_pass_and_ends_with_the_score():
+    classifier = TextCNNClassifier(steps=5, batch_size=128).fit(TRAIN, validation=TEST)
+    assert len(classifier.curve_) == 4  # 5 x 128 texts are 3.2 passes over 200
     assert classifier.curve_[-1] == classifier.score(TEST)
-    again = kind(steps=20, batch_size=32).fit(TRAIN)
+    again = TextCNNClassifier(steps=5, batch_size=128).fit(TRAIN)
     assert again.curve_ == []
     assert again.predict(TEST.texts) == classifier.predict(TEST.texts)
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_the_table_has_every_training_set_and_classifier():
     sets = {"original": TRAIN, "flipped": TextDataset(TRAIN.texts, TRAIN.labels[::-1])}
     measured = measure(sets, TEST, seeds=[0, 1], names=["LR", "CNN"], steps=2)

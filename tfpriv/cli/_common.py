@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from tfpriv._errors import BudgetExceeded, InputError
+
+
+class Interrupted(Exception):
+    """Ctrl-C during work, with a line that says how to go on: exit code 130."""
 
 
 @contextlib.contextmanager
@@ -28,6 +34,40 @@ def before_work() -> Iterator[None]:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         raise InputError(f"{where}{error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def resumable(folder: Path) -> Iterator[None]:
+    """Marks work that goes on when the command is given again; failures say so."""
+    mend = f"Run the same command again to go on from the checkpoint in {folder}"
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted. {mend}.") from None
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise OSError(
+            f"Expected room for the files of the run, received a full disk "
+            f"({error.strerror}). Free some. {mend}; what is in release/ is untouched."
+        ) from error
+
+
+@contextlib.contextmanager
+def quiet_import() -> Iterator[None]:
+    """Keeps what TensorFlow logs while it is imported, past Python, off stderr."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    if os.environ.get("TFPRIV_DEBUG") == "1":
+        yield
+        return
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def print_json(value: Any) -> None:

@@ -8,9 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfpriv.cli._common import JsonOption, before_work, print_json
+from tfpriv._validation import integer
+from tfpriv.cli._common import (
+    ConfigOption,
+    JsonOption,
+    before_work,
+    print_json,
+    quiet_import,
+    resumable,
+)
 from tfpriv.cli.run_folder import RunFolder
-from tfpriv.cli.synthesize import check_classes, release, show_plan, show_result
+from tfpriv.cli.synthesize import (
+    check_classes,
+    release,
+    show_plan,
+    show_result,
+)
 
 if TYPE_CHECKING:
     from tfpriv.datasets import TextDataset
@@ -31,28 +44,31 @@ def demo(
         int, typer.Option("--seed", metavar="N", help="Of weights and text.")
     ] = 0,
     as_json: JsonOption = False,
+    config: ConfigOption = None,
 ) -> None:
     """Synthesize from the bundled sample, and compare it with the real data.
 
     Three fifths of the sample are the private records. Classifiers are trained once
     on them and once on the synthetic rows, and tested on a fifth that neither saw.
     """
+    del config
     started = time.monotonic()
     with before_work():
+        integer(0, seed=seed)
         from tfpriv.datasets import load
 
         parts = load("sample", seed=_SPLIT_SEED)
         check_classes(parts.train, None, _DELTA, "guaranteed")
-        folder = RunFolder(
-            output, zip(parts.train.texts, parts.train.labels, strict=True)
-        )
-    with folder:
-        from tfpriv.seqgan.dp_seqgan import DPSeqGAN
+        settings = {"epsilon": _EPSILON, "delta": _DELTA, "seed": seed}
+        records = zip(parts.train.texts, parts.train.labels, strict=True)
+        folder = RunFolder(output, records, settings)
+    with folder, resumable(output):
+        with quiet_import():
+            from tfpriv.seqgan.dp_seqgan import DPSeqGAN
 
-        model = DPSeqGAN(_EPSILON, _DELTA, seed=seed)
+        model = DPSeqGAN(**settings)
         show_plan(model)
-        result = release(model, parts.train, folder, _ROWS)
-        synthetic = model.generate(_ROWS)
+        result, synthetic = release(model, parts.train, folder, _ROWS)
         result["accuracy"] = _accuracy(parts.train, synthetic, parts.test)
     result["seconds"] = round(time.monotonic() - started)
     if as_json:

@@ -20,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from tfpriv._errors import InputError
 from tfpriv._version import __version__
+from tfpriv.cli._common import Interrupted
 
 # Command -> (module, help). A module is imported when its command is run, and has a
 # `typer.Typer` named `app`; the help stands here so that `tfpriv --help` imports none.
@@ -142,6 +143,8 @@ def _explained(error: Exception) -> tuple[str, int]:
     """Returns the line and the exit code of an error."""
     if isinstance(error, InputError):
         return str(error), 2
+    if isinstance(error, Interrupted):
+        return str(error), 130
     if hasattr(error, "format_message"):  # typer's and click's errors of usage
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "tfpriv"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
+import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,9 @@ from tfpriv._files import PRIVATE, atomic_write
 
 _LEAST_FREE = 200 * 2**20
 _OURS = frozenset({"release", "internal"})
+_STAGED = "staged"
+# What an opening that was killed may have left, before anything was read or paid.
+_BEFORE_WORK = ("run.lock", "records.", ".records.")
 
 
 class RunFolder:
@@ -23,24 +28,35 @@ class RunFolder:
 
     Opening it takes a lock that is held until `close`, so that two processes never
     work on one run, and checks that it belongs to these records: an HMAC under a key
-    of its own, kept in `internal/`, detects a changed file and nothing more.
+    of its own, kept in `internal/`, detects a changed file and nothing more. While it
+    is open, files that this process makes are private (umask 077) unless whoever
+    writes them says otherwise: libraries that save models do not ask.
 
     Args:
         path: the folder; made if missing. It has to be empty or hold a run.
-        records: the texts of the private records, in order.
+        records: the private records, in order.
+        settings: of the run, as far as the caller knows them; another value than the
+            run began with is refused.
 
     Raises:
         InputError: it holds something else, another process uses it, it belongs to
-            other records, it is not writable, or the disk is full.
+            other records or settings, its ledger is lost, it is not writable, or the
+            disk is full.
     """
 
-    def __init__(self, path: Path, records: Iterable[Any]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        records: Iterable[Any],
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
         self.path = path
         self.release = path / "release"
         self.internal = path / "internal"
         self._check_free_to_use()
         try:
             self.internal.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.internal.chmod(0o700)
             self.release.mkdir(exist_ok=True)
         except OSError as error:
             raise InputError(
@@ -48,15 +64,43 @@ class RunFolder:
                 f"{error.strerror}."
             ) from None
         self._lock = self._locked()
+        self._umask = os.umask(0o077)
         try:
+            self._check_ledger()
+            self._check_settings(settings or {})
             self._check_room()
             self._check_records(records)
+            self._remove_leftovers()
         except BaseException:
             self.close()
             raise
 
+    def statement(self) -> bytes | None:
+        """Returns privacy.json of the whole release that is there, or None."""
+        path = self.release / "privacy.json"
+        whole = path.exists() and (self.release / "synthetic.csv").exists()
+        return path.read_bytes() if whole else None
+
+    @contextlib.contextmanager
+    def staged_release(self) -> Iterator[Path]:
+        """Gives a folder whose files go to `release/` together, when the block ends.
+
+        A block that raises, out of disk for instance, leaves `release/` as it was.
+        The statement moves first: no text is there without what it cost.
+        """
+        staged = self.internal / _STAGED
+        shutil.rmtree(staged, ignore_errors=True)
+        staged.mkdir(mode=0o700)
+        try:
+            yield staged
+            for file in sorted(staged.iterdir(), key=_statement_first):
+                os.replace(file, self.release / file.name)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+
     def close(self) -> None:
         """Lets go of the lock."""
+        os.umask(self._umask)
         self._lock.release()
 
     def __enter__(self) -> RunFolder:
@@ -87,15 +131,72 @@ class RunFolder:
                 f"Expected an empty folder or an earlier run for --output, received "
                 f"{self.path}, which holds {others[0]!r}. Name a new folder."
             )
+        self._check_ours()
         if not os.access(self.path, os.W_OK | os.X_OK):
             raise InputError(
                 f"Expected an output folder that can be written, received {self.path}."
             )
 
+    def _check_ours(self) -> None:
+        """Refuses folders of the names of ours that no run made."""
+        if (self.internal / "records.hmac").exists():
+            return
+        for folder in (self.internal, self.release):
+            if folder.is_dir():
+                for entry in folder.iterdir():
+                    if folder is self.release or not entry.name.startswith(
+                        _BEFORE_WORK
+                    ):
+                        raise InputError(
+                            f"Expected an empty folder or an earlier run for "
+                            f"--output, received {self.path}, which holds "
+                            f"'{folder.name}/{entry.name}' and no run. Name a new "
+                            "folder."
+                        )
+
+    def _check_ledger(self) -> None:
+        """Refuses a run that has results and no account of what they cost."""
+        if (self.internal / "ledger.jsonl").exists():
+            return
+        paid = [self.internal / "labels.json", *self.internal.glob("*.npz")]
+        if any(path.exists() for path in paid):
+            raise InputError(
+                f"Expected the ledger of the run in {self.path}, received a run "
+                "without internal/ledger.jsonl: what it spent is not known. Restore "
+                "that file and its .head, or name a new output folder."
+            )
+
+    def _check_settings(self, settings: Mapping[str, Any]) -> None:
+        try:
+            saved = json.loads(
+                (self.internal / "config.json").read_text(encoding="utf-8")
+            )
+            changed = [name for name in settings if saved[name] != settings[name]]
+        except FileNotFoundError:
+            return
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                f"Expected the settings of a run in {self.internal / 'config.json'}, "
+                "received a damaged file. Name a new output folder."
+            ) from None
+        if changed:
+            name = changed[0]
+            raise InputError(
+                f"Expected {name}={saved[name]}, with which the run in {self.path} "
+                f"began, received {name}={settings[name]}. Give the same settings to "
+                "go on, or name a new output folder."
+            )
+
+    def _remove_leftovers(self) -> None:
+        """Removes what a killed write left: nobody else has the lock."""
+        for path in self.internal.glob(".*"):
+            if path.is_file():
+                path.unlink()
+
     def _locked(self) -> Any:
         import filelock
 
-        lock = filelock.FileLock(self.internal / "run.lock")
+        lock = filelock.FileLock(self.internal / "run.lock", mode=PRIVATE)
         try:
             lock.acquire(blocking=False)
         except filelock.Timeout:
@@ -140,3 +241,7 @@ class RunFolder:
                 "file changed, or it is another. Give the same file to go on, or name "
                 "a new output folder."
             )
+
+
+def _statement_first(path: Path) -> tuple[bool, str]:
+    return path.suffix == ".csv", path.name

@@ -13,7 +13,14 @@ import typer
 from tfpriv._errors import InputError
 from tfpriv._files import PUBLIC, atomic_write
 from tfpriv._validation import integer, one_of, positive, probability
-from tfpriv.cli._common import ConfigOption, JsonOption, before_work, print_json
+from tfpriv.cli._common import (
+    ConfigOption,
+    JsonOption,
+    before_work,
+    print_json,
+    quiet_import,
+    resumable,
+)
 from tfpriv.cli.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -23,6 +30,8 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 _DELTA_HINT = "Use a value below 1 / number of records."
+# A tenth of it goes to the selection of label names, which takes 1e-12 or more.
+_LEAST_DELTA = 1e-11
 
 
 @app.command()
@@ -108,22 +117,33 @@ def synthesize(
     names = _label_names(labels)
     with before_work():
         _check(epsilon, delta, rows, mode, seed, discriminator_steps)
+        if names is None and mode == "guaranteed" and delta < _LEAST_DELTA:
+            raise InputError(
+                f"Expected delta >= {_LEAST_DELTA:g} where label names are found "
+                f"privately, received delta={delta:g}. Take a larger one, or declare "
+                "the names with --labels."
+            )
         data = read_private(file, text=text, label=label, format=format)
         check_classes(data, names, delta, mode)
-        folder = RunFolder(output, zip(data.texts, data.labels, strict=True))
-    with folder:
-        from tfpriv.seqgan.dp_seqgan import DPSeqGAN
+        settings = {
+            "mode": mode,
+            "epsilon": epsilon if mode == "guaranteed" else None,
+            "delta": delta,
+            "labels": names if names is None else list(names),
+            "discriminator_steps": discriminator_steps,
+            "seed": seed,
+        }
+        records = zip(data.texts, data.labels, strict=True)
+        folder = RunFolder(output, records, settings)
+    with folder, resumable(output):
+        with quiet_import():
+            from tfpriv.seqgan.dp_seqgan import DPSeqGAN
 
-        model = DPSeqGAN(
-            epsilon if mode == "guaranteed" else math.inf,
-            delta,
-            labels=names,
-            discriminator_steps=discriminator_steps,
-            seed=seed,
-            mode=mode,
-        )
+        if mode != "guaranteed":
+            settings["epsilon"] = math.inf
+        model = DPSeqGAN(**settings)
         show_plan(model)
-        result = release(model, data, folder, rows)
+        result, _ = release(model, data, folder, rows)
     if as_json:
         print_json(result)
     else:
@@ -167,6 +187,12 @@ def check_classes(
         )
     if names is not None and len(names) < 2:
         raise InputError(f"Expected at least two --labels, received {len(names)}.")
+    others = sum(label not in names for label in data.labels) if names else 0
+    if others:
+        warn(
+            f"{others} of {len(data)} records have a label that is not among --labels "
+            "and are left out."
+        )
     if delta >= 1 / len(data) and mode == "guaranteed":
         warn(
             f"delta={delta:g} is not below 1 / number of records: at such a delta a "
@@ -198,20 +224,30 @@ def show_plan(model: DPSeqGAN) -> None:
 
 def release(
     model: DPSeqGAN, data: TextDataset, folder: RunFolder, rows: int | None
-) -> dict[str, Any]:
-    """Trains or goes on training, then writes the release."""
+) -> tuple[dict[str, Any], TextDataset]:
+    """Trains or goes on training, then writes the release.
+
+    Returns:
+        (what a command shows or prints as JSON, the synthetic records).
+    """
+    before = folder.statement()
     model.fit(data, run_dir=folder.internal)
     model.save(folder.internal / "model")
     synthetic = model.generate(rows)
-    synthetic.to_csv(folder.release / "synthetic.csv", mode=PUBLIC)
     statement = model.privacy_statement()
-    with atomic_write(folder.release / "statement.txt", mode=PUBLIC) as file:
-        file.write(str(statement) + "\n")
-    statement.write(folder.release / "privacy.json")
-    return {
+    with folder.staged_release() as staged:
+        synthetic.to_csv(staged / "synthetic.csv", mode=PUBLIC)
+        with atomic_write(staged / "statement.txt", mode=PUBLIC) as file:
+            file.write(str(statement) + "\n")
+        statement.write(staged / "privacy.json")
+    finished = before is not None and before == folder.statement()
+    if finished:
+        say("the run was finished already: nothing more was charged.")
+    result = {
         "synthetic": str(folder.release / "synthetic.csv"),
         "privacy": str(folder.release / "privacy.json"),
         "statement": str(folder.release / "statement.txt"),
+        "finished_before": finished,
         "rows": len(synthetic),
         "epsilon": statement.epsilon,
         "delta": statement.delta,
@@ -228,16 +264,18 @@ def release(
             )
         ],
     }
+    return result, synthetic
 
 
 def show_result(result: dict[str, Any]) -> None:
-    """Prints what was written, ten synthetic rows and the guarantee."""
+    """Prints up to ten synthetic rows, the guarantee and what was written."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console()
-    table = Table(title="Ten synthetic rows", title_justify="left")
+    title = f"{len(result['examples'])} of {result['rows']} synthetic rows"
+    table = Table(title=title, title_justify="left")
     table.add_column(result["label_column"])
     table.add_column(result["text_column"], overflow="fold")
     for label, text in result["examples"]:
@@ -257,7 +295,12 @@ def show_result(result: dict[str, Any]) -> None:
 
 def warn(message: str) -> None:
     """Prints a warning of one line on stderr."""
-    print(f"tfpriv: warning: {' '.join(message.split())}", file=sys.stderr)
+    say(f"warning: {message}")
+
+
+def say(message: str) -> None:
+    """Prints one line on stderr."""
+    print(f"tfpriv: {' '.join(message.split())}", file=sys.stderr)
 
 
 def _check(

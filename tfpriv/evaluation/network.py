@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import keras
@@ -95,7 +95,8 @@ class NetworkClassifier(abc.ABC):
             input_signature=[tf.TensorSpec([None, None], tf.int32)],
         )
         rows = self.vocabulary_.encode(train.texts, self.max_length)
-        targets = np.searchsorted(self.label_names_, train.labels)
+        number = {name: i for i, name in enumerate(self.label_names_)}
+        targets = np.array([number[label] for label in train.labels])
         train_steps = self._training_loop(rows, targets)
         order = self._order((rows != 0).sum(1))
         ends = [self.steps]
@@ -117,9 +118,8 @@ class NetworkClassifier(abc.ABC):
         rows = self.vocabulary_.encode(list(texts), self.max_length)
         found: list[int] = []
         for begin in range(0, len(rows), _PREDICT_BATCH):
-            found += (
-                self._predict(rows[begin : begin + _PREDICT_BATCH]).numpy().tolist()
-            )
+            batch = rows[begin : begin + _PREDICT_BATCH]
+            found += self._predict(batch).numpy().tolist()
         return [self.label_names_[i] for i in found]
 
     def score(self, test: TextDataset) -> float:
@@ -147,7 +147,7 @@ class NetworkClassifier(abc.ABC):
 
     def _training_loop(
         self, rows: np.ndarray, targets: np.ndarray
-    ) -> tf.types.experimental.PolymorphicFunction:
+    ) -> Callable[[tf.Tensor, tf.Tensor], None]:
         model, variables = self.model_, self.model_.trainable_variables
         rate = keras.optimizers.schedules.PolynomialDecay(
             self.learning_rate, self.steps, end_learning_rate=0.0

@@ -17,7 +17,8 @@ def private_reads(ledger: PrivacyLedger, notes: Mapping[str, str]) -> list[Priva
             why it has no guarantee.
 
     Returns:
-        One read for each name, part and noise, in the order of their first charge.
+        Reads in the order of their first charge: one for each name, part and noise.
+        A mechanism without a count comes as often as it was charged.
     """
     tally: dict[tuple, int] = {}
     for charge in ledger.events():
@@ -26,12 +27,9 @@ def private_reads(ledger: PrivacyLedger, notes: Mapping[str, str]) -> list[Priva
             unit = dataclasses.replace(unit, count=1)
         key = (charge.name, charge.part, unit)
         tally[key] = tally.get(key, 0) + (count or 1)
-    return [
-        PrivateRead(
-            name,
-            dataclasses.replace(unit, count=n) if hasattr(unit, "count") else unit,
-            notes[name],
-            part,
-        )
-        for (name, part, unit), n in tally.items()
-    ]
+    reads = []
+    for (name, part, unit), times in tally.items():
+        if hasattr(unit, "count"):
+            unit, times = dataclasses.replace(unit, count=times), 1
+        reads += [PrivateRead(name, unit, notes[name], part)] * times
+    return reads

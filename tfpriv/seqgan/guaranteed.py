@@ -15,7 +15,6 @@ from tfpriv._errors import BudgetExceeded
 from tfpriv._files import atomic_write, write_json
 from tfpriv.accounting import (
     DPSGDPlan,
-    Event,
     Gaussian,
     PrivacyLedger,
     PrivateRead,
@@ -27,6 +26,7 @@ from tfpriv.mechanisms.record_counts import (
     token_presence,
 )
 from tfpriv.seqgan.budget import ReleaseBudget
+from tfpriv.seqgan.charges import private_reads
 from tfpriv.seqgan.class_gan import ClassGAN, GANSettings
 from tfpriv.seqgan.generated_texts import GeneratedTexts
 from tfpriv.seqgan.run_store import RunStore
@@ -208,7 +208,7 @@ class GuaranteedMethod:
     def _affordable(self, part: str, ledger: PrivacyLedger) -> float:
         """Noise multiplier of a part: the planned one, or what a lost one left."""
         event = self.budget.events()[part]
-        planned = factor = 1.0
+        factor = 1.0
         while factor <= _GIVE_UP:
             multiplier = event.noise_multiplier * factor
             noisier = dataclasses.replace(event, noise_multiplier=multiplier)
@@ -216,8 +216,9 @@ class GuaranteedMethod:
                 return multiplier
             factor *= 1.25
         raise BudgetExceeded(
-            f"Expected a budget that can pay for {part} ({planned:g} x planned noise "
-            f"or more), but earlier, interrupted runs spent it. Start a new run."
+            f"Expected a budget that can pay for {part} with at most {_GIVE_UP:g} "
+            "times the planned noise, but earlier, interrupted runs spent it. Start "
+            "a new run in another folder: the records then pay anew."
         )
 
     def _fit_class(
@@ -301,10 +302,7 @@ class GuaranteedMethod:
             "label names": "labels that enough records share",
             "discriminator": "clipped gradients of every record of the class",
         }
-        return [
-            PrivateRead(charge.name, charge.event, notes[charge.name], charge.part)
-            for charge in _merged(ledger)
-        ]
+        return private_reads(ledger, notes)
 
     def save(self, folder: Path) -> None:
         """Writes what `load` needs; all of it was released by a mechanism."""
@@ -370,28 +368,3 @@ _STAGES: dict[str, Callable[[float], float]] = {
     "discriminator": lambda done: 0.4 + 0.1 * done,
     "adversarial": lambda done: 0.5 + 0.5 * done,
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class _Charge:
-    name: str
-    event: Event
-    part: str | None
-
-
-def _merged(ledger: PrivacyLedger) -> list[_Charge]:
-    """Charges of one name, part and noise as one event with a count."""
-    tally: dict[tuple, int] = {}
-    for charge in ledger.events():
-        unit, count = charge.event, 1
-        if isinstance(unit, Gaussian):
-            unit, count = dataclasses.replace(unit, count=1), unit.count
-        key = (charge.name, charge.part, unit)
-        tally[key] = tally.get(key, 0) + count
-    merged = []
-    for (name, part, unit), count in tally.items():
-        if isinstance(unit, Gaussian):
-            merged.append(_Charge(name, dataclasses.replace(unit, count=count), part))
-        else:
-            merged += [_Charge(name, unit, part)] * count
-    return merged

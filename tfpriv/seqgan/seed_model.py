@@ -74,7 +74,8 @@ class SeedModel:
         self.prior = prior
         self.counts = counts
         self.lengths = np.maximum(counts.lengths, 0.0)
-        self.class_sizes = self.lengths.sum(1)
+        # Of the buckets as released: clamped ones would count the noise of empty ones.
+        self.class_sizes = np.maximum(counts.lengths.sum(1), 0.0)
         weights = token_weights(prior)
         expected = prior.unigram * weights
         expected = self._units[:, None] * (expected / expected.sum())[None] + 1e-4
@@ -90,7 +91,7 @@ class SeedModel:
     def _mean_lengths(self) -> np.ndarray:
         upper = [*LENGTH_EDGES[1:], _LONGEST + 1]
         middle = (np.array(LENGTH_EDGES) + np.array(upper) - 1) / 2
-        return (self.lengths @ middle + 1) / (self.class_sizes + 1)
+        return (self.lengths @ middle + 1) / (self.lengths.sum(1) + 1)
 
     @property
     def _units(self) -> np.ndarray:
@@ -98,8 +99,9 @@ class SeedModel:
 
     def pair_tokens(self) -> np.ndarray:
         """Returns the tokens whose neighbours are worth counting: START, END, words."""
-        frequent = np.argsort(-self.tokens.sum(0))[:NUM_PAIR_TOKENS]
-        return np.concatenate([[START, END], frequent]).astype(np.int64)
+        words = np.arange(UNK + 1, self.tokens.shape[1])
+        order = np.argsort(-self.tokens[:, words].sum(0), kind="stable")
+        return np.concatenate([[START, END], words[order][:NUM_PAIR_TOKENS]])
 
     def sample(
         self, label: int, count: int, rng: np.random.Generator

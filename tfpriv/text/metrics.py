@@ -48,7 +48,7 @@ def duplicate_rate(texts: Iterable[str | Tokens]) -> float:
     0.3333333333333333
     """
     keys = [canonical(t if isinstance(t, str) else " ".join(t)) for t in texts]
-    return 1 - len(set(keys)) / len(keys) if keys else 0.0
+    return (len(keys) - len(set(keys))) / len(keys) if keys else 0.0
 
 
 def self_bleu(

@@ -1,0 +1,1 @@
+"""A second data set with unchanged defaults: Wizard texts by VADER sentiment."""

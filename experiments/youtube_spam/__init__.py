@@ -1,0 +1,1 @@
+"""Synthetic YouTube comments: the DP-SeqGAN paper's downstream task."""
