@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,20 @@ from tfpriv._files import PUBLIC, write_json
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
-def main(study: Study, arguments: Sequence[str] | None = None) -> int:
+RunCell = Callable[[Study, Arm, int, str], dict[str, Any]]
+
+
+def main(
+    study: Study,
+    arguments: Sequence[str] | None = None,
+    run_cell: RunCell | None = None,
+) -> int:
     """Runs the cells that are missing, then writes the report of all there are.
+
+    Args:
+        study: Study.
+        arguments: of the command line, or None for this process's own.
+        run_cell: what makes a cell, or None for `cells.run_cell`.
 
     Returns:
         Exit code: 2 for what is found before work starts.
@@ -40,8 +52,9 @@ def main(study: Study, arguments: Sequence[str] | None = None) -> int:
             path = folder / "cells" / f"seed{seed}_{arm.key}.json"
             if path.exists():
                 continue
-            # Imported here: a report of finished cells needs no TensorFlow.
-            from experiments._synthesis.cells import run_cell
+            if run_cell is None:
+                # Not before: a report of finished cells needs no TensorFlow.
+                from experiments._synthesis.cells import run_cell
 
             _say(f"seed {seed}: {arm.key}")
             cell = run_cell(study, arm, seed, options.part)
@@ -72,7 +85,9 @@ def _options(study: Study, arguments: Sequence[str] | None) -> argparse.Namespac
         prog=f"python -m experiments.{study.name}", description=study.title
     )
     parser.add_argument("--quick", action="store_true", help="smallest sizes")
-    parser.add_argument("--seeds", type=int, nargs="+", help="default: %(default)s")
+    parser.add_argument(
+        "--seeds", type=int, nargs="+", metavar="N", help="one run of every arm a seed"
+    )
     parser.add_argument(
         "--output",
         type=Path,
@@ -86,7 +101,7 @@ def _options(study: Study, arguments: Sequence[str] | None) -> argparse.Namespac
         help="what classifiers are tested on: S3, or S2 for tuning",
     )
     parser.add_argument(
-        "--only", nargs="+", metavar="ARM", help=f"of {' '.join(study.arms)}"
+        "--only", nargs="+", metavar="ARM", help=f"some of {' '.join(study.arms)}"
     )
     return parser.parse_args(arguments)
 

@@ -99,9 +99,11 @@ def targets(study: Study, cells: Sequence[Cell]) -> list[dict[str, Any]]:
     """
     rows: list[dict[str, Any]] = []
 
-    def add(what: str, goal: str, interval: Interval, met: bool) -> None:
+    def add(
+        what: str, goal: str, interval: Interval, met: bool, digits: int = 3
+    ) -> None:
         if interval.n:
-            value = interval.show()
+            value = interval.show(digits)
             rows.append({"what": what, "goal": goal, "value": value, "met": bool(met)})
 
     for name, least in study.least.items():
@@ -126,5 +128,6 @@ def targets(study: Study, cells: Sequence[Cell]) -> list[dict[str, Any]]:
             f"< {middle:.0f} ({real.mean:.0f} real, {mixed.mean:.0f} shuffled)",
             ours,
             abs(ours.mean - real.mean) < abs(ours.mean - mixed.mean),
+            digits=0,
         )
     return rows

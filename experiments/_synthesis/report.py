@@ -180,6 +180,7 @@ def _routes(found: dict[str, Any]) -> list[str]:
     rows = [
         [title, *(mean(cells, key, f"accuracy/{name}").show() for name in names)]
         for title, key in settings.items()
+        if mean(cells, key, f"accuracy/{names[0]}").n
     ]
     for title, ours, theirs in (
         ("adversarial minus seed corpus", "/adversarial", "/seed"),

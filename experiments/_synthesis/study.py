@@ -110,6 +110,7 @@ class Study:
             seeds=self.seeds[:1],
             rows=60,
             text_rows=30,
+            classifiers=self.classifiers[:2],
             classifier_options={"steps": 8},
             limit=300,
             discriminator_steps=2,

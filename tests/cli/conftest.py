@@ -95,23 +95,43 @@ def tiny(monkeypatch, small_prior):
     monkeypatch.setattr("tfpriv.seqgan.seed_model.NUM_PAIR_TOKENS", 6)
 
 
+class _Full:
+    """A file of which nothing fits on the disk."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._file.close()
+
+    def write(self, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
 @pytest.fixture
 def full_disk(monkeypatch):
-    """Gives a function: from now on, files whose name begins so do not fit."""
+    """A list: files whose names begin with what is in it do not fit on the disk."""
     made: dict[int, str] = {}
     full: list[str] = []
-    mkstemp, fsync = tempfile.mkstemp, os.fsync
+    mkstemp, fdopen = tempfile.mkstemp, os.fdopen
 
     def noted(*args, prefix="", **kwargs):
         descriptor, name = mkstemp(*args, prefix=prefix, **kwargs)
         made[descriptor] = prefix.lstrip(".")
         return descriptor, name
 
-    def failing(descriptor):
+    def opened(descriptor, *args, **kwargs):
+        file = fdopen(descriptor, *args, **kwargs)
         if any(made.get(descriptor, "").startswith(name) for name in full):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        fsync(descriptor)
+            file = _Full(file)
+        return file
 
     monkeypatch.setattr("tfpriv._files.tempfile.mkstemp", noted)
-    monkeypatch.setattr(os, "fsync", failing)
-    return full.append
+    monkeypatch.setattr("tfpriv._files.os.fdopen", opened)
+    return full

@@ -140,6 +140,12 @@ def test_help_imports_nothing_heavy(arguments):
     assert done.stderr.strip() == "set()"
 
 
+def test_a_closed_stderr_does_not_send_errors_to_stdout():
+    line = f"{sys.executable} -m tfpriv.cli.main account 2>&-"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
 def test_a_reader_that_goes_away_is_no_traceback():
     code = "import sys, tfpriv.cli.main as m; sys.exit(m.run(['--help']))"
     reading = subprocess.Popen(["true"], stdin=subprocess.PIPE)

@@ -57,10 +57,14 @@ def resumable(folder: Path) -> Iterator[None]:
 def quiet_import() -> Iterator[None]:
     """Keeps what TensorFlow logs while it is imported, past Python, off stderr."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    if os.environ.get("TFPRIV_DEBUG") == "1":
+    try:
+        kept = None if os.environ.get("TFPRIV_DEBUG") == "1" else os.dup(2)
+    except OSError:  # started without a stderr
+        kept = None
+    if kept is None:
         yield
         return
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 2)
         yield

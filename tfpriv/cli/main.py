@@ -116,6 +116,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         The exit code. Errors are one line on stderr, `tfpriv: error: ...`.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # started with the stream closed (2>&-)
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     try:
         code = app(given, prog_name="tfpriv", standalone_mode=False)
         sys.stdout.flush()

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -220,6 +217,10 @@ class RunFolder:
             )
 
     def _check_records(self, records: Iterable[Any]) -> None:
+        import hashlib
+        import hmac
+        import secrets
+
         key_path = self.internal / "records.key"
         seal_path = self.internal / "records.hmac"
         if not key_path.exists():

@@ -213,7 +213,8 @@ def show_plan(model: DPSeqGAN) -> None:
         )
     else:
         title = f"Plan: mode {model.mode}; the release has NO guarantee"
-    table = Table(title=title, title_justify="left")
+    console.print(title, highlight=False)
+    table = Table()
     rows = model.plan()
     for column in rows[0]:
         table.add_column(column.replace("_", " "))

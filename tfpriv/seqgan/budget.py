@@ -6,6 +6,7 @@ import dataclasses
 import math
 from functools import cached_property
 
+from tfpriv._errors import InputError
 from tfpriv._validation import integer, positive, probability
 from tfpriv.accounting import (
     Compose,
@@ -14,6 +15,7 @@ from tfpriv.accounting import (
     GaussianThreshold,
     calibrate_scale,
 )
+from tfpriv.mechanisms.partition_selection import selection_threshold
 
 # Parts of 1/sigma^2, which add up under composition of Gaussian mechanisms. Token
 # counts carry the utility; below this share classifiers lose, above it nothing gains.
@@ -41,6 +43,9 @@ class ReleaseBudget:
         delta: its delta.
         discriminator_steps: private steps of each class's discriminator.
         select_labels: whether label names are found by partition selection, or given.
+
+    Raises:
+        InputError: a number that cannot be used, or a delta too small to find labels.
     """
 
     epsilon: float
@@ -52,6 +57,8 @@ class ReleaseBudget:
         positive(epsilon=self.epsilon)
         probability("Use a value below 1 / number of records.", delta=self.delta)
         integer(0, discriminator_steps=self.discriminator_steps)
+        if self.select_labels:
+            self._check_selection()
 
     @property
     def shares(self) -> dict[str, float]:
@@ -85,6 +92,16 @@ class ReleaseBudget:
     def noise_multiplier(self, part: str) -> float:
         """Noise multiplier of a part; of one step, for the discriminator."""
         return self._noise_multiplier(part, self.scale)
+
+    def _check_selection(self) -> None:
+        try:
+            selection_threshold(1.0, self.selection_delta)
+        except InputError as error:
+            raise InputError(
+                f"Expected a larger delta, of which finding label names takes "
+                f"{_SELECTION_DELTA:.0%}, received delta={self.delta:g}. Declare the "
+                "label names if they are public."
+            ) from error
 
     def _noise_multiplier(self, part: str, scale: float) -> float:
         times = self.discriminator_steps if part == "discriminator" else 1

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from tfpriv._errors import BudgetExceeded
+from tfpriv._errors import BudgetExceeded, InputError
+from tfpriv._validation import integer, non_negative
 from tfpriv.accounting import DPSGDPlan, PrivacyLedger
 from tfpriv.dp_training import DPTrainer
 from tfpriv.seqgan.discriminator import Discriminator
@@ -19,6 +20,13 @@ from tfpriv.seqgan.run_store import RunStore
 from tfpriv.seqgan.seqgan import Progress, SeqGAN
 from tfpriv.seqgan.word_ids import WordIds
 from tfpriv.text.vocabulary import PAD, START, UNK
+
+# Texts of the pre-trained generator that the adversarial part is compared with.
+_COMPARED = 2000
+
+
+_MAY_BE_ZERO = ("mle_epochs", "warm_up_steps", "rounds", "g_steps")
+_SIZES = ("max_length", "units", "discriminator_filters", "rollouts", "batch_size")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +46,9 @@ class GANSettings:
         rollouts: rollouts a prefix.
         batch_size: sequences a step.
         mle_weight: how firmly policy gradient is held near the seed corpus.
+
+    Raises:
+        InputError: a size that cannot be used: before counts are paid for.
     """
 
     max_length: int = 32
@@ -52,6 +63,19 @@ class GANSettings:
     rollouts: int = 3
     batch_size: int = 64
     mle_weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        integer(0, **{name: getattr(self, name) for name in _MAY_BE_ZERO})
+        integer(**{name: getattr(self, name) for name in _SIZES})
+        # The discriminator's is half the generator's.
+        integer(2, embedding_dim=self.embedding_dim)
+        integer(**{f"width {i}": i for i in self.discriminator_widths})
+        if not 0 < max(self.discriminator_widths, default=0) <= self.max_length:
+            raise InputError(
+                f"Expected discriminator_widths from 1 to max_length="
+                f"{self.max_length}, received {self.discriminator_widths}."
+            )
+        non_negative(mle_weight=self.mle_weight)
 
 
 class ClassGAN:
@@ -173,7 +197,7 @@ class ClassGAN:
         # Noise on the embedding of thousands of words would drown the rest.
         self.discriminator.embedding.trainable = False
         gan.counters["d_steps"] = 0
-        return self.texts.sample(1000, seed=self.seed)
+        return self.texts.sample(_COMPARED, seed=self.seed)
 
     def _play(
         self,

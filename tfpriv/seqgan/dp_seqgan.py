@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
 import os
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,13 @@ import numpy as np
 
 from tfpriv._errors import InputError
 from tfpriv._files import PRIVATE, write_json
-from tfpriv._validation import integer, one_of, positive, probability
+from tfpriv._validation import integer, one_of, probability
 from tfpriv.accounting import PrivacyStatement, PrivateRead
 from tfpriv.datasets import TextDataset
 from tfpriv.seqgan.budget import ReleaseBudget
 from tfpriv.seqgan.class_gan import GANSettings
 from tfpriv.seqgan.guaranteed import GuaranteedMethod
+from tfpriv.seqgan.progress_bar import terminal_report
 from tfpriv.seqgan.published import PublishedMethod, PublishedSettings
 from tfpriv.seqgan.run_store import RunStore
 
@@ -78,12 +81,15 @@ class DPSeqGAN:
         published: PublishedSettings | None = None,
     ) -> None:
         one_of(MODES, mode=mode)
-        if mode == "guaranteed":
-            positive(epsilon=epsilon)
         probability("Use a value below 1 / number of records.", delta=delta)
         integer(0, discriminator_steps=discriminator_steps, seed=seed)
         self.epsilon = float(epsilon)
         self.delta = float(delta)
+        if labels is not None and (isinstance(labels, str) or not labels):
+            raise InputError(
+                f"Expected a list of label names, received labels={labels!r}. Leave "
+                "labels out to have the names found."
+            )
         self.labels = None if labels is None else tuple(dict.fromkeys(labels))
         self.discriminator_steps = discriminator_steps
         self.settings = settings or GANSettings()
@@ -93,6 +99,8 @@ class DPSeqGAN:
         self.method: GuaranteedMethod | PublishedMethod | None = None
         self._columns = ("text", "label")
         self._reads: tuple[PrivateRead, ...] = ()
+        if mode == "guaranteed":
+            self._budget()
 
     @classmethod
     def paper(cls, *, delta: float = 1e-5, **settings: Any) -> DPSeqGAN:
@@ -147,16 +155,17 @@ class DPSeqGAN:
                 f"{data.label_column!r}, received {sorted(unknown)[0]!r}, which does "
                 "not. Check --labels."
             )
-        store = RunStore(run_dir)
-        self._check_run(store)
-        if report is None:
-            from tfpriv.seqgan.progress_bar import terminal_report
-
-            report = terminal_report()
+        method = self._make_method()
+        with contextlib.ExitStack() as stack:
+            store = stack.enter_context(contextlib.closing(RunStore(run_dir)))
+            self._check_run(store)
+            if report is None:
+                report = stack.enter_context(terminal_report())
+            ledger = method.fit(data.texts, data.labels, store=store, report=report)
+            reads = tuple(method.reads(ledger))
+        # Last: a fit that was broken off leaves the model as it was.
         self._columns = (data.text_column, data.label_column)
-        self.method = self._make_method()
-        ledger = self.method.fit(data.texts, data.labels, store=store, report=report)
-        self._reads = tuple(self.method.reads(ledger))
+        self._reads, self.method = reads, method
         return self
 
     def generate(
@@ -180,8 +189,9 @@ class DPSeqGAN:
         integer(rows=rows)
         seed = self.seed if seed is None else seed
         integer(0, seed=seed)
-        share = np.maximum(sizes, 0.0) / max(float(np.maximum(sizes, 0).sum()), 1e-9)
-        counts = _apportion(share, rows)
+        # Too few records to be counted: every label alike.
+        sizes = sizes if sizes.sum() > 0 else np.ones(len(sizes))
+        counts = _apportion(sizes / sizes.sum(), rows)
         texts: list[str] = []
         labels: list[str] = []
         for number, (name, count) in enumerate(zip(method.labels, counts, strict=True)):
@@ -262,7 +272,7 @@ class DPSeqGAN:
             model._reads = tuple(map(PrivateRead.from_json, config["reads"]))
             model.method = model._make_method()
             model.method.load(folder, tuple(config["labels_found"]))
-        except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+        except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
             raise InputError(
                 f"Expected a folder that DPSeqGAN.save wrote, received {folder} "
                 f"({type(error).__name__})."

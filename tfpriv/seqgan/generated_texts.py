@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from tfpriv.seqgan.generator import Generator
 from tfpriv.seqgan.word_ids import WordIds
+
+_CHUNK = 256
 
 
 class GeneratedTexts:
@@ -20,4 +24,8 @@ class GeneratedTexts:
 
     def sample(self, count: int, *, seed: int) -> list[list[int]]:
         """Returns `count` texts as lists of large-vocabulary ids."""
-        return self.words.texts(self.generator.sample(count, seed=seed))
+        # Whole chunks: every other number of rows would be compiled anew.
+        rows = self.generator.sample(
+            math.ceil(count / _CHUNK) * _CHUNK, seed=seed, chunk=_CHUNK
+        )
+        return self.words.texts(rows[:count])

@@ -264,6 +264,8 @@ class GuaranteedMethod:
             progress=on_progress,
         )
         after = self._filtered(gan.texts, number, _JUDGED, self.seed)
+        kept = zip(before, model.accepts(before, number), strict=True)
+        before = [text for text, good in kept if good][:_JUDGED]
         divergence["pretrained"] = model.divergence(before, number)
         divergence["adversarial"] = model.divergence(after, number)
         chosen = min(("seed", "adversarial"), key=divergence.get)

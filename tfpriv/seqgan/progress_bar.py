@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 
-def terminal_report() -> Callable[[str, float], None]:
-    """Returns a function of (stage, share done) that draws a bar on stderr.
+@contextlib.contextmanager
+def terminal_report() -> Iterator[Callable[[str, float], None]]:
+    """Yields a function of (stage, share done) that draws a bar on stderr.
 
-    Off a terminal it prints a line whenever the stage changes.
+    Off a terminal it prints a line whenever the stage changes. However the block
+    ends, the bar is taken down: it hides the cursor.
     """
     from rich.console import Console
     from rich.progress import (
@@ -22,7 +25,8 @@ def terminal_report() -> Callable[[str, float], None]:
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        return _Lines()
+        yield _Lines()
+        return
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -31,14 +35,12 @@ def terminal_report() -> Callable[[str, float], None]:
         console=console,
     )
     task = bar.add_task("starting", total=1.0)
-    bar.start()
 
     def report(stage: str, done: float) -> None:
         bar.update(task, description=f"{stage:<28}", completed=done)
-        if done >= 1.0:
-            bar.stop()
 
-    return report
+    with bar:
+        yield report
 
 
 class _Lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tempfile
@@ -20,8 +21,8 @@ class RunStore:
     """A folder of named arrays and JSON values, each written whole or not at all.
 
     Args:
-        folder: where; made with mode 0700. None takes a temporary folder that is
-            removed with this object, for runs that need not survive a kill.
+        folder: where; made with mode 0700. None takes a temporary folder, which
+            `close` removes, for runs that need not survive a kill.
     """
 
     def __init__(self, folder: str | os.PathLike | None = None) -> None:
@@ -31,6 +32,11 @@ class RunStore:
             folder = self._temporary.name
         self.folder = Path(folder)
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def close(self) -> None:
+        """Removes a temporary folder; one that was given stays."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
 
     def ledger(self, *, limit_epsilon: float, delta: float) -> PrivacyLedger:
         """Returns the run's ledger."""
@@ -44,7 +50,7 @@ class RunStore:
         if not path.exists():
             return None
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 return dict(file)
         except (ValueError, EOFError, zipfile.BadZipFile):
             raise InputError(
@@ -55,8 +61,11 @@ class RunStore:
     def save_arrays(self, name: str, arrays: dict[str, Any]) -> None:
         """Saves arrays under a name, over what was there."""
         path = self.folder / f"{name}.npz"
+        # Through memory: on a full disk, zipfile would complain once more, later.
+        whole = io.BytesIO()
+        np.savez(whole, **arrays)
         with atomic_write(path, mode=PRIVATE, binary=True) as file:
-            np.savez(file, **arrays)
+            file.write(whole.getbuffer())
 
     def json(self, name: str) -> Any:
         """Returns the JSON value saved under a name, or None."""

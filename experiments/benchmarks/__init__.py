@@ -1,0 +1,1 @@
+"""Speed, in pairs: start with `contests.py`, which says what is compared."""

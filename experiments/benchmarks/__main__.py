@@ -1,0 +1,106 @@
+"""Speed of private steps and of starting up, each beside something real.
+
+    python -m experiments.benchmarks --seeds 0 --output runs/benchmarks
+
+About 5 minutes on two cores; `--quick` takes under two and its figures mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from experiments.benchmarks import report
+from experiments.benchmarks.contests import CONTESTS
+from tfpriv._files import PUBLIC, write_json
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+# Rounds a contest gets at least and at most; none begins after so many seconds.
+FULL = {"least": 3, "most": 60, "seconds": 50}
+QUICK = {"least": 1, "most": 3, "seconds": 5}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Times every contest and writes results.json, results.md and turns.png."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--output", type=Path, default=Path("runs/benchmarks"))
+    options = parser.parse_args(arguments)
+    try:
+        if min(options.seeds) < 0:
+            raise ValueError(f"Expected seeds >= 0, received {options.seeds}.")
+        options.output.mkdir(parents=True, exist_ok=True)
+        if any(options.output.iterdir()):
+            raise ValueError(
+                f"Expected an empty folder, received {options.output}. Choose another "
+                "--output (make bench ARGS='--output DIR')."
+            )
+    except (ValueError, OSError) as error:
+        parser.exit(2, f"{error}\n")
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    effort = QUICK if options.quick else FULL
+    start, load = time.monotonic(), os.getloadavg()[0]
+    measurements = []
+    for contest in CONTESTS:
+        for seed in options.seeds:
+            sys.stderr.write(f"{time.strftime('%H:%M:%S')} seed {seed}: {contest}\n")
+            measurements += take_turns(contest, seed, **effort)
+    # It imports TensorFlow, so not before the processes were timed.
+    from experiments._synthesis.cells import machine, versions
+
+    results = {
+        "experiment": "benchmarks",
+        "quick": options.quick,
+        "seeds": options.seeds,
+        "settings": effort,
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "wall_seconds": round(time.monotonic() - start, 1),
+        "machine": machine(),
+        "load_average": [round(load, 2), round(os.getloadavg()[0], 2)],
+        "versions": versions(),
+        "summary": report.summary(measurements),
+        "measurements": measurements,
+    }
+    write_json(options.output / "results.json", results, mode=PUBLIC)
+    report.write(options.output, results)
+
+
+def take_turns(
+    contest: str, seed: int, *, least: int, most: int, seconds: float
+) -> list[dict]:
+    """Times each contestant once a round, in an order drawn anew for each round.
+
+    The first turn of each (tracing, compilation, cold files) is no round.
+    """
+    runs = CONTESTS[contest](seed)
+    shared = {"contest": contest, "seed": seed}
+    found = {
+        name: {**shared, "contestant": name, "first": _time(run), "seconds": []}
+        for name, run in runs.items()
+    }
+    rng, start = np.random.default_rng(seed), time.monotonic()
+    for turn in range(most):
+        if turn >= least and time.monotonic() - start > seconds:
+            break
+        for name in rng.permutation(list(runs)):
+            found[name]["seconds"].append(_time(runs[name]))
+    return list(found.values())
+
+
+def _time(run) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Medians, quartiles and ratios of the turns; the table and the plot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from experiments.benchmarks.contests import ACCOUNT
+from tfpriv._files import PUBLIC, atomic_write
+
+HOW = f"""
+Contestants take turns, in a new order each round; processes are started one by one,
+steps run in one process. Ratio and difference to the first line of a contest are taken
+within each round. All are medians, quartiles in brackets; first turns (tracing,
+compilation, cold files) do not count. Accounting is `tfpriv {ACCOUNT}`.
+
+Steps: Adam in float32 on the same 64 rows; a TextCNN discriminator (widths 1-5 x 100
+filters, V 5000, T 20), a logistic model (5,000 inputs, 2 logits). tfpriv: all of
+`DPTrainer.step` without a ledger: rows drawn at rate 1, clipping, noise from the
+operating system, Adam. TF-Privacy's stock DPKerasAdamOptimizer: noise from TensorFlow's
+own generator. Plain Keras: `train_on_batch` without XLA, as the private steps are, and
+with it.
+
+| contest | contestant | ms | ratio | difference, ms | rounds |
+|---|---|---|---|---|---|
+"""
+
+
+def summary(measurements: Sequence[dict]) -> list[dict]:
+    """One row a contestant, over all rounds and seeds: [low, median, high]."""
+    taken: dict[str, dict[str, list[float]]] = {}
+    for m in measurements:
+        runs = taken.setdefault(m["contest"], {})
+        runs.setdefault(m["contestant"], []).extend(m["seconds"])
+    return [
+        {
+            "contest": contest,
+            "contestant": name,
+            "rounds": len(values),
+            "ms": _quartiles(1e3 * np.array(values)),
+            "ratio": _quartiles(np.divide(values, base)),
+            "difference_ms": _quartiles(1e3 * np.subtract(values, base)),
+        }
+        for contest, runs in taken.items()
+        for base in [next(iter(runs.values()))]
+        for name, values in runs.items()
+    ]
+
+
+def write(folder: Path, found: dict) -> None:
+    """Writes results.md, one table, and turns.png: turns as dots, medians as bars."""
+    from matplotlib.figure import Figure
+
+    warning = "**A quick run: the figures mean nothing.** " if found["quick"] else ""
+    versions = ", ".join(f"{k} {v}" for k, v in found["versions"].items())
+    text = (
+        f"# Benchmarks\n\n{warning}{found['date']}, {found['machine']}, load average "
+        f"{found['load_average']}; {versions}; seeds {found['seeds']}.\n{HOW}"
+    )
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots(subplot_kw={"xscale": "log"})
+    for place, row in enumerate(found["summary"]):
+        key = (row["contest"], row["contestant"])
+        cells = (_show(row["ms"]), _show(row["ratio"]), _show(row["difference_ms"]))
+        text += f"| {' | '.join([*key, *cells, str(row['rounds'])])} |\n"
+        axes.plot(row["ms"][1], place, "k|", markersize=14)
+        for m in found["measurements"]:
+            if (m["contest"], m["contestant"]) == key:
+                ms = 1e3 * np.array(m["seconds"])
+                axes.plot(ms, [place] * len(ms), "C0.", alpha=0.4)
+    with atomic_write(folder / "results.md", mode=PUBLIC) as file:
+        file.write(text + "\n![Every turn](turns.png)\n")
+    names = [f"{r['contest']}: {r['contestant']}" for r in found["summary"]]
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlabel("ms; a bar is a median")
+    axes.invert_yaxis()
+    with atomic_write(folder / "turns.png", mode=PUBLIC, binary=True) as file:
+        figure.savefig(file, format="png", dpi=150)
+
+
+def _quartiles(values: np.ndarray) -> list[float]:
+    return [float(x) for x in np.quantile(values, (0.25, 0.5, 0.75))]
+
+
+def _show(quartiles: Sequence[float]) -> str:
+    low, median, high = (float(f"{x:.3g}") for x in quartiles)
+    return f"{median:g} ({low:g}, {high:g})"

@@ -1,0 +1,88 @@
+"""A whole release in seconds: a language of two dozen words, networks of 4 units."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+import tensorflow as tf
+
+from tfpriv.seqgan import class_gan, guaranteed
+from tfpriv.seqgan.budget import ReleaseBudget
+from tfpriv.seqgan.class_gan import GANSettings
+from tfpriv.seqgan.guaranteed import GuaranteedMethod
+from tfpriv.seqgan.run_store import RunStore
+from tfpriv.text.prior import LanguagePrior
+from tfpriv.text.vocabulary import Vocabulary
+
+SETTINGS = GANSettings(
+    max_length=5,
+    embedding_dim=4,
+    units=4,
+    mle_epochs=1,
+    discriminator_widths=(1, 2),
+    discriminator_filters=3,
+    warm_up_steps=2,
+    rounds=2,
+    g_steps=1,
+    rollouts=1,
+    batch_size=8,
+)
+PUBLIC = [
+    "subscribe to my new channel now",
+    "check out my new song",
+    "watch this video to win a phone",
+    "i like this great song so much",
+    "this is the best video",
+]
+SPAM = ["subscribe to my channel", "win a phone now", "check out my channel"]
+HAM = ["i like this song", "the best song", "this video is great"]
+TEXTS = [*SPAM * 10, *HAM * 10]
+LABELS = ["spam"] * 30 + ["ham"] * 30
+SECRET = "xyzzyplugh"
+
+
+class Killed(BaseException):
+    """What ends a process and no `except Exception` sees."""
+
+
+def small_prior() -> LanguagePrior:
+    return LanguagePrior.from_texts(PUBLIC, Vocabulary.from_texts(PUBLIC))
+
+
+@contextlib.contextmanager
+def small_world() -> Iterator[LanguagePrior]:
+    """Makes fits small while it lasts: few seeds, no English, no graphs to compile."""
+    prior = small_prior()
+    eager = tf.config.functions_run_eagerly()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(guaranteed, "_SEEDS", 60)
+        patch.setattr(guaranteed, "_JUDGED", 60)
+        patch.setattr(class_gan, "_COMPARED", 60)
+        patch.setattr(LanguagePrior, "load", classmethod(lambda cls, path=None: prior))
+        tf.config.run_functions_eagerly(True)
+        try:
+            yield prior
+        finally:
+            tf.config.run_functions_eagerly(eager)
+
+
+def fitted(
+    folder,
+    texts=TEXTS,
+    labels=LABELS,
+    *,
+    epsilon=8.0,
+    steps=0,
+    declared=("ham", "spam"),
+    method=GuaranteedMethod,
+    report=lambda stage, done: None,
+):
+    """Returns a fitted method and its ledger; without networks unless steps are."""
+    budget = ReleaseBudget(
+        epsilon, discriminator_steps=steps, select_labels=declared is None
+    )
+    result = method(budget, SETTINGS, labels=declared, seed=0)
+    ledger = result.fit(texts, labels, store=RunStore(folder), report=report)
+    return result, ledger
