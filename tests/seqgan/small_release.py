@@ -17,7 +17,7 @@ from tfpriv.text.prior import LanguagePrior
 from tfpriv.text.vocabulary import Vocabulary
 
 SETTINGS = GANSettings(
-    max_length=5,
+    max_length=4,
     embedding_dim=4,
     units=4,
     mle_epochs=1,
@@ -27,7 +27,7 @@ SETTINGS = GANSettings(
     rounds=2,
     g_steps=1,
     rollouts=1,
-    batch_size=8,
+    batch_size=4,
 )
 PUBLIC = [
     "subscribe to my new channel now",

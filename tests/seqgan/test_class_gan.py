@@ -15,7 +15,7 @@ from tfpriv.seqgan.run_store import RunStore
 
 SEEDS = [[9, 8, 7], [9, 8], [6, 9, 8, 7, 6]] * 10
 RECORDS = [[9, 8, 7], [6], [], [100, 101]]
-STEPS = 4
+STEPS = 2
 PLAN = DPSGDPlan(4, 4, STEPS, noise_multiplier=2.0, sampling="full_batch")
 LIMIT = PLAN.epsilon(1e-5) * 1.0001
 
@@ -108,11 +108,11 @@ def test_words_have_no_noise_of_their_own(finished):
 
 
 def test_a_killed_round_is_played_and_charged_again(tmp_path):
-    # The third step is the first of round 2: round 1 is safe.
-    with killed_in_step(3):
+    # The second step is that of round 2: round 1 is safe.
+    with killed_in_step(2):
         train(tmp_path)
     _, ledger, rounds, _ = train(tmp_path)
-    # 2 steps of round 1, the lost one, and one more: then the budget is used up.
+    # The step of round 1 and the lost one: the budget is used up.
     assert len(ledger.events()) == STEPS
     assert rounds == []
     gan, ledger, rounds, _ = train(tmp_path)
@@ -121,7 +121,7 @@ def test_a_killed_round_is_played_and_charged_again(tmp_path):
 
 
 def test_with_room_for_it_a_killed_run_does_all_its_rounds(tmp_path):
-    with killed_in_step(3):
+    with killed_in_step(2):
         train(tmp_path, limit=100.0)
     _, ledger, rounds, _ = train(tmp_path, limit=100.0)
     assert len(ledger.events()) == STEPS + 1
