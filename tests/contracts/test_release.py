@@ -15,7 +15,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.seqgan.small_release import HAM, LABELS, TEXTS, Killed, fitted, small_world
+from tests.seqgan.small_release import (
+    EPSILON,
+    HAM,
+    LABELS,
+    TEXTS,
+    Killed,
+    fitted,
+    small_world,
+)
 from tfpriv.accounting import Gaussian, GaussianThreshold, PrivacyLedger, epsilon
 from tfpriv.accounting.events import combine, flatten
 from tfpriv.dp_training import DPTrainer
@@ -31,7 +39,7 @@ COUNTERS = {
     "lengths": "length_histogram",
     "pairs": "pair_presence",
 }
-EPSILON, STEPS = 8.0, 2
+STEPS = 2
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -259,7 +267,7 @@ def test_a_discriminator_that_does_not_pay_is_refused(tmp_path, monkeypatch):
         lambda *args, **named: train(*args, **{**named, "ledger": None}),
     )
     with watched() as journal:
-        fitted(tmp_path, steps=1, declared=("ham",))
+        fitted(tmp_path, steps=1, rounds=1, declared=("ham",))
     with pytest.raises(AssertionError, match="discriminator was read for nothing"):
         check_reads_were_paid_for_before(journal)
 
@@ -313,7 +321,9 @@ def check_nothing_but_mechanisms_tells_of_the_records(folder, **settings):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"declared": None}, {"declared": ("ham",), "steps": 1}], ids=str
+    "settings",
+    [{"declared": None}, {"declared": ("ham",), "steps": 1, "rounds": 1}],
+    ids=["counts", "networks"],
 )
 def test_nothing_but_mechanisms_tells_of_the_records(tmp_path, settings):
     check_nothing_but_mechanisms_tells_of_the_records(tmp_path, **settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -17,7 +18,7 @@ from tfpriv.text.prior import LanguagePrior
 from tfpriv.text.vocabulary import Vocabulary
 
 SETTINGS = GANSettings(
-    max_length=4,
+    max_length=3,
     embedding_dim=4,
     units=4,
     mle_epochs=1,
@@ -38,9 +39,11 @@ PUBLIC = [
 ]
 SPAM = ["subscribe to my channel", "win a phone now", "check out my channel"]
 HAM = ["i like this song", "the best song", "this video is great"]
-TEXTS = [*SPAM * 10, *HAM * 10]
-LABELS = ["spam"] * 30 + ["ham"] * 30
+TEXTS = [*SPAM * 7, *HAM * 7]
+LABELS = ["spam"] * 21 + ["ham"] * 21
 SECRET = "xyzzyplugh"
+# So large that 21 records are always enough to be found and counted.
+EPSILON = 30.0
 
 
 class Killed(BaseException):
@@ -57,7 +60,7 @@ def small_world() -> Iterator[LanguagePrior]:
     prior = small_prior()
     eager = tf.config.functions_run_eagerly()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(guaranteed, "_SEEDS", 60)
+        patch.setattr(guaranteed, "_SEEDS", 24)
         patch.setattr(guaranteed, "_JUDGED", 60)
         patch.setattr(class_gan, "_COMPARED", 60)
         patch.setattr(LanguagePrior, "load", classmethod(lambda cls, path=None: prior))
@@ -73,16 +76,19 @@ def fitted(
     texts=TEXTS,
     labels=LABELS,
     *,
-    epsilon=8.0,
+    epsilon=EPSILON,
     steps=0,
     declared=("ham", "spam"),
+    rounds=SETTINGS.rounds,
     method=GuaranteedMethod,
-    report=lambda stage, done: None,
 ):
     """Returns a fitted method and its ledger; without networks unless steps are."""
     budget = ReleaseBudget(
         epsilon, discriminator_steps=steps, select_labels=declared is None
     )
-    result = method(budget, SETTINGS, labels=declared, seed=0)
-    ledger = result.fit(texts, labels, store=RunStore(folder), report=report)
+    settings = dataclasses.replace(SETTINGS, rounds=rounds)
+    result = method(budget, settings, labels=declared, seed=0)
+    ledger = result.fit(
+        texts, labels, store=RunStore(folder), report=lambda stage, done: None
+    )
     return result, ledger

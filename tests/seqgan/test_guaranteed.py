@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.seqgan.small_release import (
+    EPSILON,
     HAM,
     LABELS,
     SECRET,
@@ -63,7 +64,7 @@ def test_what_was_paid_for_and_lost_is_paid_for_again(part, tmp_path):
     charges = [charge.name for charge in ledger.events()]
     assert charges.count(part) == 2
     assert statement(method, ledger).epsilon == pytest.approx(ledger.epsilon())
-    assert ledger.epsilon() <= 8.0
+    assert ledger.epsilon() <= EPSILON
     assert len(method.sample(0, 10, seed=0)) == 10
 
 
@@ -86,7 +87,7 @@ def test_what_no_longer_fits_the_budget_is_measured_with_more_noise(tmp_path):
     assert noise[0] == method.budget.noise_multiplier("tokens")
     assert noise[2] > noise[0]
     assert method.seed_model.counts.token_noise == noise[2]
-    assert ledger.epsilon() <= 8.0
+    assert ledger.epsilon() <= EPSILON
 
 
 def test_a_run_that_is_killed_for_ever_stops_within_its_budget(tmp_path):
@@ -97,8 +98,8 @@ def test_a_run_that_is_killed_for_ever_stops_within_its_budget(tmp_path):
 
     with pytest.raises(BudgetExceeded, match="tokens"):
         for_ever()
-    ledger = RunStore(tmp_path).ledger(limit_epsilon=8.0, delta=1e-5)
-    assert 7.0 < ledger.epsilon() <= 8.0
+    ledger = RunStore(tmp_path).ledger(limit_epsilon=EPSILON, delta=1e-5)
+    assert 0.95 * EPSILON < ledger.epsilon() <= EPSILON
 
 
 def test_a_finished_fit_that_is_asked_for_again_pays_nothing(tmp_path):
@@ -132,7 +133,7 @@ def test_no_label_frequent_enough_is_an_error_that_says_what_to_do(tmp_path):
 def test_records_of_labels_that_were_not_declared_are_left_out(tmp_path):
     texts, labels = [*TEXTS, *HAM * 200], [*LABELS, *["other"] * 600]
     method, _ = fitted(tmp_path, texts, labels, epsilon=200.0)
-    assert method.class_sizes.sum() == pytest.approx(60, abs=15)
+    assert method.class_sizes.sum() == pytest.approx(42, abs=10)
 
 
 def test_every_part_reads_with_the_noise_of_the_plan(tmp_path):
@@ -161,14 +162,14 @@ def test_texts_that_say_nothing_known_are_counted_and_harm_nothing(tmp_path):
     odd = ["", "   ", SECRET, f"{SECRET} {SECRET}", "song", "!!!", SECRET * 2000]
     texts, labels = [*TEXTS, *odd], [*LABELS, *["ham"] * len(odd)]
     method, _ = fitted(tmp_path, texts, labels, epsilon=500.0)
-    assert method.class_sizes[0] == pytest.approx(37, abs=5)
+    assert method.class_sizes[0] == pytest.approx(28, abs=5)
     written = [t for n in (0, 1) for t in method.sample(n, 200, seed=0)]
     assert all(written)
     assert not any(re.search(SECRET, text, re.IGNORECASE) for text in written)
 
 
 def test_a_data_set_without_any_known_word_is_written_as_public_text(tmp_path):
-    method, _ = fitted(tmp_path, [SECRET] * 60, LABELS)
+    method, _ = fitted(tmp_path, [SECRET] * len(LABELS), LABELS)
     assert all(method.sample(0, 20, seed=0) + method.sample(1, 20, seed=0))
 
 
