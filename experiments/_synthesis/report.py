@@ -118,7 +118,9 @@ def _accuracy(found: dict[str, Any]) -> list[str]:
     lines = [f"## Accuracy on {found['part']}", ""]
     rows = []
     for arm in _arms(found):
-        row = [Arm.parse(arm).title, guarantee(cells, arm)]
+        # Named where an unfinished run has fewer of one arm than of another.
+        seeds = str(mean(cells, arm, f"accuracy/{names[0]}").n)
+        row = [Arm.parse(arm).title, seeds, guarantee(cells, arm)]
         for name in names:
             cell = mean(cells, arm, f"accuracy/{name}").show()
             if arm != ORIGINAL:
@@ -127,12 +129,12 @@ def _accuracy(found: dict[str, Any]) -> list[str]:
             row.append(cell)
         rows.append(row)
     floor = mean(cells, ORIGINAL, "majority")
-    rows.append(["constant guess", "0", *[floor.show()] * len(names)])
+    rows.append(["constant guess", str(floor.n), "0", *[floor.show()] * len(names)])
     if found["published"]:
         for row_name, figures in found["published"]["accuracy"].items():
             shown = [f"{figures[n]:.3f}" if n in figures else "-" for n in names]
-            rows.append([f"published: {row_name}", "-", *shown])
-    head = ["trained on", "epsilon at delta 1e-5", *names]
+            rows.append([f"published: {row_name}", "-", "-", *shown])
+    head = ["trained on", "seeds", "epsilon at delta 1e-5", *names]
     lines += _table(head, rows)
     lines += ["In brackets: the difference from original data, seed by seed.", ""]
     rows = [
@@ -326,6 +328,8 @@ def write_plot(path: Path, found: dict[str, Any]) -> None:
     if not others:
         axes.set_xlabel("epsilon of the whole release at delta 1e-5")
     axes.set_ylabel(f"accuracy on {found['part']}; dotted: original data")
+    # The interval of two seeds may reach far beyond what an accuracy can be.
+    axes.set_ylim(top=min(1.0, axes.get_ylim()[1]))
     axes.legend()
     with atomic_write(path, mode=PUBLIC, binary=True) as file:
         figure.savefig(file, format="png", dpi=150)

@@ -26,6 +26,7 @@ def test_results_are_plain_json_with_every_cell(found, cells):
 
 def test_a_row_has_its_epsilon_its_mean_and_its_gap(text):
     (row,) = [x for x in text.splitlines() if "| 7.99 for everything |" in x]
+    assert row.startswith("| DPSeqGAN, epsilon 8 | 2 |")
     assert "0.920 +- 0.000 (-0.030 +-" in row
 
 
