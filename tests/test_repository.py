@@ -85,9 +85,8 @@ def _code(folder: pathlib.Path) -> str:
     """The source of an experiment and of what it shares with other experiments."""
     code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
     for name in set(re.findall(r"experiments(?:\.| import )(\w+)", code)):
-        shared = folder.parent / f"{name}.py"
-        if shared.is_file():
-            code += shared.read_text(encoding="utf-8")
+        files = [folder.parent / f"{name}.py", *(folder.parent / name).glob("*.py")]
+        code += "".join(f.read_text(encoding="utf-8") for f in files if f.is_file())
     return code
 
 
