@@ -115,7 +115,6 @@ def test_a_file_that_is_not_there_or_is_none_is_refused(refused, command, output
         (["--labels", ""], "separated by commas"),
         (["--labels", "ham,,spam"], "separated by commas"),
         (["--labels", "ham"], "at least two --labels"),
-        (["--labels", "ham,spam,eggs"], "'eggs'"),
         (["--text", "TEXT"], "AUTHOR, CONTENT, CLASS"),
         (["--label", "Class"], "'CLASS'"),
         (["--label", "CONTENT"], "different columns"),
@@ -150,6 +149,14 @@ def test_a_delta_above_one_record_in_n_is_warned_of(capsys, delta, warned):
     assert "300" not in err
 
 
+def test_a_declared_label_without_records_is_told_and_not_refused(capsys):
+    data = TextDataset([SECRET] * 5, ["ham"] * 5)
+    check_classes(data, ("ham", "eggs"), 1e-5, "guaranteed")
+    err = capsys.readouterr().err
+    assert "'eggs'" in err
+    assert SECRET not in err
+
+
 def test_records_outside_the_declared_labels_are_counted(capsys):
     data = TextDataset([SECRET] * 5, ["ham", "spam", "eggs", "ham", "eggs"])
     check_classes(data, ("ham", "spam"), 1e-5, "guaranteed")
@@ -163,7 +170,7 @@ def test_refusing_brings_no_tensorflow_and_help_neither(private, output):
         "import sys, tfpriv.cli.main as m; m.run(sys.argv[1:]);"
         "sys.exit('tensorflow' in sys.modules)"
     )
-    wrong = [str(private), *COLUMNS, "--output", str(output), "--labels", "a,b"]
+    wrong = [str(private), *COLUMNS, "--output", str(output), "--labels", "a"]
     for arguments in (["--help"], wrong):
         line = [sys.executable, "-c", code, "synthesize", *arguments]
         done = subprocess.run(line, capture_output=True, text=True)

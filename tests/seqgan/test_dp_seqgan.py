@@ -169,7 +169,10 @@ def test_the_statement_covers_everything_within_the_epsilon_asked_for(with_netwo
     assert 0.95 * EPSILON < statement.epsilon <= EPSILON
     value = statement.to_json()
     assert len(value["covers"]) == len(value["events"]) == 4
-    assert all("group privacy" in line for line in value["not_covered"])
+    persons, releases = value["not_covered"]
+    assert "group privacy" in persons
+    assert "epsilons add up" in releases
+    assert any("float32" in line for line in value["assumptions"])
 
 
 def test_the_statement_holds_no_number_of_records(world):
@@ -272,7 +275,6 @@ def test_a_fit_that_is_broken_off_leaves_the_model_as_it_was(world):
     [
         ({}, {"labels": None}, "with labels"),
         ({}, {"labels": ["ham"] * len(TEXTS)}, "at least two labels"),
-        ({"labels": ["ham", "eggs"]}, {}, "'eggs'"),
     ],
 )
 def test_data_that_cannot_be_used_is_refused_before_anything_is_paid(
@@ -311,3 +313,10 @@ def test_settings_go_through_a_file_unchanged(model, tmp_path):
     loaded = DPSeqGAN.load(tmp_path)
     for name in ("epsilon", "delta", "labels", "seed", "settings", "mode", "published"):
         assert getattr(loaded, name) == getattr(other, name), name
+
+
+def test_whether_a_declared_label_has_records_decides_nothing(world):
+    data = dataset(["subscribe now"] * 9, ["spam"] * 9)
+    model = fit(data, labels=["spam", "eggs"])
+    assert model.method.labels == ("spam", "eggs")
+    assert "declared public" in str(model.privacy_statement())

@@ -145,8 +145,13 @@ class PrivacyStatement:
         ]
         if self.unit == "record":
             lines.append(
-                "several records of one person: k of them together have k times this "
-                "epsilon or more (group privacy)"
+                "several records of one person: k of them together have more than k "
+                "times this epsilon at this delta (group privacy)"
+            )
+        if not math.isinf(self.epsilon):
+            lines.append(
+                "other releases made from the same records, and the choice of this one "
+                "among several: their epsilons add up"
             )
         lines += [
             f"{_label(read)}: internal, not part of the release"

@@ -174,16 +174,17 @@ def check_classes(
 ) -> None:
     """Refuses data that no run can use, and warns of a delta that means little."""
     found = set(data.labels)
-    if len(found) < 2:
+    if names is None and len(found) < 2:
         raise InputError(
             f"Expected at least two labels in column {data.label_column!r}, received "
             f"{len(found)}. Choose the column that tells the classes apart."
         )
+    # Not refused: a release that is there would tell that each name has a record.
     missing = [name for name in names or () if name not in found]
     if missing:
-        raise InputError(
-            f"Expected --labels that occur in column {data.label_column!r}, received "
-            f"{missing[0]!r}, which does not."
+        warn(
+            f"no record has the label {missing[0]!r} of --labels; its rows will be "
+            "noise. Check the names, and the column given as --label."
         )
     if names is not None and len(names) < 2:
         raise InputError(f"Expected at least two --labels, received {len(names)}.")

@@ -24,7 +24,7 @@ def library() -> Any:
 def granularity(sensitivity: float, size: int) -> int:
     """Returns k: noise on the grid 2^k is Gaussian to far below any accountant.
 
-    A grid of 2^-1074, OpenDP's default, is exact and five times slower.
+    A grid of 2^-1074, OpenDP's default, is exact and slower.
     """
     return math.floor(math.log2(sensitivity / (size + 1))) - 44
 

@@ -2,8 +2,7 @@
 
 Each function returns true, private sums for `GaussianCounts(1.0, noise_multiplier)`.
 A record belongs to one class; what it adds is one vector, scaled to norm 1. Scaling
-keeps every token of a long text, where capping drops most of them: on comments it is
-worth about a quarter more signal at equal noise.
+keeps every token of a long text, where capping drops most of them.
 
 What a record adds is rounded towards 0 to multiples of 2^-26, so that sums over up to
 2^27 records are exact in float64: rounding errors of the sum would depend on all other

@@ -32,6 +32,12 @@ MODES = ("guaranteed", "paper", "seqgan")
 _PUBLIC = (
     "the vocabulary and the language prior of tfpriv (word frequencies and short "
     "English texts that are public)",
+    "column names and settings, and that the records could be read",
+)
+_DECLARED = "the label names, which were declared public"
+_FLOATS = (
+    "the discriminator's clipped sums and Gaussian noise are float32 numbers, taken "
+    "as exact",
 )
 
 
@@ -126,7 +132,8 @@ class DPSeqGAN:
         """Trains on all records of a data set.
 
         Args:
-            data: TextDataset with labels. Every record is used, duplicates too.
+            data: TextDataset with labels. Every record whose label is declared or
+                selected is used, duplicates too.
             run_dir: folder for ledger and checkpoints (private). Given again after a
                 kill, training goes on from there. None keeps nothing.
             report: called with (stage, share done) now and then; None shows a
@@ -142,18 +149,12 @@ class DPSeqGAN:
         """
         if data.labels is None:
             raise InputError("Expected a data set with labels, received one without.")
-        if len(set(data.labels)) < 2:
+        # Declared names are public: whether records have them decides nothing here.
+        if self.labels is None and len(set(data.labels)) < 2:
             raise InputError(
                 f"Expected at least two labels in column {data.label_column!r}, "
                 f"received {len(set(data.labels))}. Choose the column that tells "
                 "the classes apart."
-            )
-        unknown = set(self.labels or ()) - set(data.labels)
-        if unknown:
-            raise InputError(
-                f"Expected declared labels that occur in column "
-                f"{data.label_column!r}, received {sorted(unknown)[0]!r}, which does "
-                "not. Check --labels."
             )
         method = self._make_method()
         with contextlib.ExitStack() as stack:
@@ -214,7 +215,8 @@ class DPSeqGAN:
             self._reads,
             delta=self.delta,
             unit="record",
-            public=_PUBLIC if self.mode == "guaranteed" else (),
+            public=self._public(),
+            assumptions=_FLOATS if self._trained_privately() else (),
         )
 
     def plan(self) -> list[dict[str, Any]]:
@@ -280,6 +282,14 @@ class DPSeqGAN:
         return model
 
     # --- Parts ---------------------------------------------------------------
+
+    def _public(self) -> tuple[str, ...]:
+        if self.mode != "guaranteed":
+            return ()
+        return _PUBLIC if self.labels is None else (*_PUBLIC, _DECLARED)
+
+    def _trained_privately(self) -> bool:
+        return any(read.name == "discriminator" for read in self._reads)
 
     def _budget(self) -> ReleaseBudget:
         return ReleaseBudget(

@@ -14,6 +14,7 @@ import numpy as np
 from tfpriv._errors import BudgetExceeded
 from tfpriv._files import atomic_write, write_json
 from tfpriv.accounting import (
+    Compose,
     DPSGDPlan,
     Gaussian,
     PrivacyLedger,
@@ -177,42 +178,56 @@ class GuaranteedMethod:
     ) -> NoisyCounts:
         num_classes = len(self.labels)
 
-        def measured(part: str, count: Callable[[], np.ndarray]) -> tuple:
+        def measured(
+            part: str, count: Callable[[], np.ndarray], **beside: np.ndarray
+        ) -> dict[str, np.ndarray]:
             saved = store.arrays(part)
             if saved is None:
                 multiplier = self._affordable(part, ledger)
                 ledger.charge(part, Gaussian(multiplier))
                 mechanism = GaussianCounts(1.0, multiplier)
-                saved = {"counts": mechanism.release(count()), "noise": multiplier}
+                noisy = mechanism.release(count())
+                saved = {"counts": noisy, "noise": np.array(multiplier), **beside}
                 store.save_arrays(part, saved)
-            return saved["counts"], float(saved["noise"])
+            return saved
 
         weights = token_weights(self.prior)
-        tokens, token_noise = measured(
+        tokens = measured(
             "tokens", lambda: token_presence(rows, classes, num_classes, weights)
         )
-        lengths, _ = measured(
+        lengths = measured(
             "lengths", lambda: length_histogram(rows, classes, num_classes)
         )
-        first = NoisyCounts(tokens, lengths, token_noise)
+        first = NoisyCounts(tokens["counts"], lengths["counts"], float(tokens["noise"]))
         ids = SeedModel(self.prior, first).pair_tokens()
         framed = [[START, *row, END] for row in rows]
         try:
-            pairs, pair_noise = measured(
-                "pairs", lambda: pair_presence(framed, classes, num_classes, ids)
+            # With the tokens that were counted: a resumed run may rank them otherwise.
+            pairs = measured(
+                "pairs",
+                lambda: pair_presence(framed, classes, num_classes, ids),
+                ids=ids,
             )
         except BudgetExceeded:
             return first
-        return NoisyCounts(tokens, lengths, token_noise, ids, pairs, pair_noise)
+        return dataclasses.replace(
+            first,
+            pair_ids=pairs["ids"],
+            pairs=pairs["counts"],
+            pair_noise=float(pairs["noise"]),
+        )
 
     def _affordable(self, part: str, ledger: PrivacyLedger) -> float:
         """Noise multiplier of a part: the planned one, or what a lost one left."""
-        event = self.budget.events()[part]
+        events = self.budget.events()
+        event = events[part]
+        # Without both there is no release: the first leaves enough for the second.
+        later = (events["lengths"],) if part in ("label names", "tokens") else ()
         factor = 1.0
         while factor <= _GIVE_UP:
             multiplier = event.noise_multiplier * factor
             noisier = dataclasses.replace(event, noise_multiplier=multiplier)
-            if ledger.affords(noisier):
+            if ledger.affords(Compose((noisier, *later))):
                 return multiplier
             factor *= 1.25
         raise BudgetExceeded(
