@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tfpriv._errors import InputError
 from tfpriv.accounting import (
+    ApproxDP,
     Compose,
     Event,
     Gaussian,
@@ -28,6 +29,7 @@ _leaves = st.one_of(
     ),
     st.builds(GaussianThreshold, st.floats(0.01, 100), st.floats(1e-12, 0.5)),
     st.builds(PureDP, st.floats(0, 5), st.integers(1, 50)),
+    st.builds(ApproxDP, st.floats(0, 5), st.floats(1e-12, 0.5), st.integers(1, 50)),
     st.just(NonPrivate()),
 )
 _events = st.recursive(
@@ -78,6 +80,7 @@ def test_a_count_that_is_no_whole_number_above_0_is_refused(value):
         lambda: Gaussian(1.0, value),
         lambda: PoissonGaussian(0.1, 1.0, value),
         lambda: PureDP(1.0, value),
+        lambda: ApproxDP(1.0, 1e-6, value),
         lambda: Repeat(Gaussian(1.0), value),
     ):
         with pytest.raises(InputError, match="count"):
@@ -88,12 +91,16 @@ def test_a_count_that_is_no_whole_number_above_0_is_refused(value):
 def test_an_additive_delta_that_is_no_probability_is_refused(value):
     with pytest.raises(InputError, match="delta"):
         GaussianThreshold(1.0, value)
+    with pytest.raises(InputError, match="delta"):
+        ApproxDP(1.0, value)
 
 
 @pytest.mark.parametrize("value", [-0.1, math.nan, math.inf, "1", True])
 def test_a_pure_epsilon_that_is_no_number_from_0_is_refused(value):
     with pytest.raises(InputError, match="epsilon"):
         PureDP(value)
+    with pytest.raises(InputError, match="epsilon"):
+        ApproxDP(value, 1e-6)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from tfpriv._errors import InputError
 from tfpriv.accounting import (
+    ApproxDP,
     Compose,
     DPSGDPlan,
     Gaussian,
@@ -161,7 +162,14 @@ def test_a_large_epsilon_is_called_what_it_is():
 
 
 def test_every_event_can_be_described():
-    for event in (NAMES.event, STEPS.event, PureDP(1.0, 3), NonPrivate(), Compose(())):
+    for event in (
+        NAMES.event,
+        STEPS.event,
+        PureDP(1.0, 3),
+        ApproxDP(1.0, 1e-6),
+        NonPrivate(),
+        Compose(()),
+    ):
         assert describe(Compose((Parallel((event, Gaussian(1.0))), event)))
 
 

@@ -16,6 +16,7 @@ from scipy import optimize, stats
 
 from tfpriv._errors import InputError
 from tfpriv.accounting import (
+    ApproxDP,
     Compose,
     Event,
     Gaussian,
@@ -128,6 +129,11 @@ def check_additive_delta_is_spent(account):
     assert twice == pytest.approx(account(Gaussian(2.0, 2), 2e-6), rel=1e-9)
     assert account(Repeat(selection, 3), DELTA) == math.inf
     assert account(Parallel((selection,) * 3), DELTA) < twice
+    leak = ApproxDP(0.3, 1e-6, 5)
+    assert account(leak, DELTA) == pytest.approx(
+        account(PureDP(0.3, 5), 5e-6), rel=1e-9
+    )
+    assert account(Repeat(leak, 3), DELTA) == math.inf
 
 
 def check_never_below_the_truth(account):
@@ -138,6 +144,8 @@ def check_never_below_the_truth(account):
         true = _randomised_response_epsilon(base, count, DELTA)
         assert account(PureDP(base, count), DELTA) >= true * (1 - 1e-6)
         assert account(PureDP(base, count), DELTA) <= base * count * (1 + 1e-9)
+        true = _leaking_response_epsilon(base, 1e-7, count, DELTA)
+        assert account(ApproxDP(base, 1e-7, count), DELTA) >= true * (1 - 1e-6)
     for rate, sigma in ((0.2, 1.0), (0.5, 0.7), (0.01, 0.3)):
         true = _sampled_gaussian_epsilon(rate, sigma, DELTA)
         assert account(PoissonGaussian(rate, sigma), DELTA) >= true * (1 - 1e-6)
@@ -171,6 +179,12 @@ def _sampled_gaussian_epsilon(rate, sigma, delta):
         return (1 - rate) * without + rate * present - math.exp(value) * without - delta
 
     return optimize.brentq(excess, 1e-9, 100) if excess(1e-9) > 0 else 0.0
+
+
+def _leaking_response_epsilon(base, leak, count, delta):
+    """The same where each of them tells all with probability `leak`."""
+    sound = (1 - leak) ** count
+    return _randomised_response_epsilon(base, count, (delta - (1 - sound)) / sound)
 
 
 def _randomised_response_epsilon(base, count, delta):
@@ -247,6 +261,8 @@ def _forgets_additive_delta(event, delta):
     def without(part):
         if isinstance(part, GaussianThreshold):
             return Gaussian(part.noise_multiplier)
+        if isinstance(part, ApproxDP):
+            return PureDP(part.epsilon, part.count)
         if isinstance(part, Compose | Parallel):
             return type(part)(tuple(map(without, part.events)))
         if isinstance(part, Repeat):

@@ -8,12 +8,16 @@ Pure Python and NumPy; `dp_accounting` is imported when a price is asked for. Re
 - `calibrate_scale`: the noise of a whole release from its budget.
 - `PrivacyLedger`: a budget on disk that is charged before each use and cannot be
   overrun.
-- `PrivacyStatement`: what a release guarantees, from the list of its private reads.
+- `PrivacyStatement`: what a release guarantees, from the list of its private reads;
+  `group_epsilon`: for all the records of one author at once.
+- `LaplaceCertificate`: what the representation of a text costs its author, and
+  `RepresentationStatement`: that and what it does not cover.
 """
 
 from tfpriv.accounting.composition import ACCOUNTANTS, calibrate_scale, epsilon
 from tfpriv.accounting.dp_sgd import SAMPLINGS, DPSGDPlan, PrivacyWarning
 from tfpriv.accounting.events import (
+    ApproxDP,
     Compose,
     Event,
     Gaussian,
@@ -26,18 +30,31 @@ from tfpriv.accounting.events import (
     collapse,
     combine,
 )
+from tfpriv.accounting.group import group_epsilon
+from tfpriv.accounting.laplace import LaplaceCertificate, ReleaseCost
+from tfpriv.accounting.laplace_figures import CertifiedFigure
 from tfpriv.accounting.ledger import Charge, PrivacyLedger
+from tfpriv.accounting.masking import (
+    all_masked_probability,
+    fixed_mask_amplification,
+    masked_words,
+    masking_amplification,
+)
+from tfpriv.accounting.representation_statement import RepresentationStatement
 from tfpriv.accounting.statement import PrivacyStatement, PrivateRead
 
 __all__ = [
     "ACCOUNTANTS",
     "SAMPLINGS",
+    "ApproxDP",
+    "CertifiedFigure",
     "Charge",
     "Compose",
     "DPSGDPlan",
     "Event",
     "Gaussian",
     "GaussianThreshold",
+    "LaplaceCertificate",
     "NonPrivate",
     "Parallel",
     "PoissonGaussian",
@@ -46,9 +63,16 @@ __all__ = [
     "PrivacyWarning",
     "PrivateRead",
     "PureDP",
+    "ReleaseCost",
     "Repeat",
+    "RepresentationStatement",
+    "all_masked_probability",
     "calibrate_scale",
     "collapse",
     "combine",
     "epsilon",
+    "fixed_mask_amplification",
+    "group_epsilon",
+    "masked_words",
+    "masking_amplification",
 ]

@@ -10,6 +10,7 @@ from tfpriv._errors import InputError
 from tfpriv._validation import one_of, positive, probability
 from tfpriv.accounting import pld, rdp
 from tfpriv.accounting.events import (
+    ApproxDP,
     Event,
     GaussianThreshold,
     NonPrivate,
@@ -28,7 +29,8 @@ def epsilon(event: Event, delta: float, accountant: str = "rdp") -> float:
 
     Everything composed was an (epsilon, delta)-differentially private view of the
     records, for adding or removing one of them. Additive deltas, those of
-    partition selection, are taken off `delta` before the rest is converted.
+    partition selection and `ApproxDP`, are taken off `delta` before the rest is
+    converted.
 
     A result of 0 is possible and true: the whole event then moves the output by
     less than `delta` in total variation.
@@ -84,14 +86,14 @@ def is_private(event: Event) -> bool:
 
 
 def additive_delta(event: Event) -> float:
-    """Returns the delta that partition selections spend beside all noise."""
+    """Returns the delta that is spent beside all noise, by selections above all."""
     return math.fsum(
         count * _additive_delta(unit) for unit, count in flatten(event).items()
     )
 
 
 def _additive_delta(unit: Event) -> float:
-    if isinstance(unit, GaussianThreshold):
+    if isinstance(unit, GaussianThreshold | ApproxDP):
         return unit.delta
     if isinstance(unit, Parallel):
         return max(map(additive_delta, unit.events), default=0.0)
@@ -99,10 +101,10 @@ def _additive_delta(unit: Event) -> float:
 
 
 def _pure_epsilon(event: Event) -> float:
-    """Basic composition, at delta 0; infinity unless every part is pure."""
+    """Basic composition beside additive deltas; infinity if a part has noise."""
     total = 0.0
     for unit, count in flatten(event).items():
-        if isinstance(unit, PureDP):
+        if isinstance(unit, PureDP | ApproxDP):
             total += count * unit.epsilon
         elif isinstance(unit, Parallel):
             total += count * max(map(_pure_epsilon, unit.events), default=0.0)

@@ -168,6 +168,33 @@ class PureDP(Event):
 
 
 @dataclasses.dataclass(frozen=True)
+class ApproxDP(Event):
+    """Any mechanism of (epsilon, delta)-differential privacy, `count` times.
+
+    It does no worse than one that tells all with probability delta and is
+    epsilon-private otherwise (Kairouz, Oh & Viswanath 2015): so its delta adds to
+    that of everything else.
+
+    Attributes:
+        epsilon: of one release.
+        delta: of one release, strictly between 0 and 1; `PureDP` is for 0.
+        count: number of releases.
+    """
+
+    epsilon: float
+    delta: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        non_negative(epsilon=self.epsilon)
+        probability(delta=self.delta)
+        _check_count(self.count)
+        self._store(
+            epsilon=float(self.epsilon), delta=float(self.delta), count=int(self.count)
+        )
+
+
+@dataclasses.dataclass(frozen=True)
 class NonPrivate(Event):
     """Private records were read without any guarantee: epsilon is infinite."""
 
@@ -230,6 +257,7 @@ _TYPES: dict[Any, type[Event]] = {
         PoissonGaussian,
         GaussianThreshold,
         PureDP,
+        ApproxDP,
         NonPrivate,
         Compose,
         Parallel,

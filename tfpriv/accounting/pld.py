@@ -10,6 +10,7 @@ from typing import Any
 from tfpriv._errors import InputError
 from tfpriv.accounting import rdp
 from tfpriv.accounting.events import (
+    ApproxDP,
     Compose,
     Event,
     Gaussian,
@@ -143,7 +144,7 @@ def _poisson_gaussian(unit: PoissonGaussian, count: int, interval: float) -> Any
     ).self_compose(count)
 
 
-def _pure(unit: PureDP, count: int, interval: float) -> Any:
+def _pure(unit: PureDP | ApproxDP, count: int, interval: float) -> Any:
     from dp_accounting.pld import common, privacy_loss_distribution
 
     return privacy_loss_distribution.from_privacy_parameters(
@@ -157,4 +158,5 @@ _DISTRIBUTIONS: dict[type[Event], Callable[..., Any]] = {
     GaussianThreshold: _gaussian,
     PoissonGaussian: _poisson_gaussian,
     PureDP: _pure,
+    ApproxDP: _pure,
 }

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tfpriv.accounting.events import (
+    ApproxDP,
     Event,
     Gaussian,
     GaussianThreshold,
@@ -110,7 +111,7 @@ def _poisson_gaussian(event: PoissonGaussian, orders: Orders) -> np.ndarray:
     return np.where(sane, values, bound)
 
 
-def _pure(event: PureDP, orders: Orders) -> np.ndarray:
+def _pure(event: PureDP | ApproxDP, orders: Orders) -> np.ndarray:
     # Randomised response dominates every epsilon-DP mechanism (Kairouz, Oh &
     # Viswanath 2015); its curve is Mironov 2017, proposition 5.
     epsilon, alpha = event.epsilon, np.asarray(orders)
@@ -133,6 +134,8 @@ _CURVES: dict[type[Event], Callable[..., np.ndarray]] = {
     GaussianThreshold: lambda event, orders: _gaussian(event.noise_multiplier, orders),
     PoissonGaussian: _poisson_gaussian,
     PureDP: _pure,
+    # But for its delta, which is taken off before any conversion.
+    ApproxDP: _pure,
     NonPrivate: lambda event, orders: np.full(len(orders), np.inf),
     Parallel: _parallel,
 }

@@ -15,6 +15,7 @@ from tfpriv._validation import one_of, probability
 from tfpriv._version import __version__
 from tfpriv.accounting.composition import ACCOUNTANTS, DELTA_HINT, epsilon, is_private
 from tfpriv.accounting.events import (
+    ApproxDP,
     Event,
     Gaussian,
     GaussianThreshold,
@@ -25,6 +26,7 @@ from tfpriv.accounting.events import (
     combine,
     flatten,
 )
+from tfpriv.accounting.group import group_epsilon
 
 SCHEMA_VERSION = 1
 
@@ -159,6 +161,23 @@ class PrivacyStatement:
             if not read.released
         ]
         return lines
+
+    def group_epsilon(self, size: int) -> float:
+        """Returns the epsilon for `size` units at once, at the statement's delta.
+
+        For all the records of one author, or a record that was copied. See
+        `tfpriv.accounting.group_epsilon`.
+
+        Args:
+            size: how many units two neighbouring data sets differ in, at most.
+
+        Returns:
+            Epsilon; infinity if there is no guarantee for so many.
+
+        Raises:
+            InputError: a size that is no whole number of at least 1.
+        """
+        return group_epsilon(self.event(), self.delta, size, self.accountant)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the contents of privacy.json.
@@ -316,6 +335,8 @@ def _describe(unit: Event, count: int) -> str:
             )
         case PureDP(epsilon=value):
             text = f"a mechanism of epsilon {value:.3g} and delta 0"
+        case ApproxDP(epsilon=value, delta=delta):
+            text = f"a mechanism of epsilon {value:.3g} and delta {delta:.3g}"
         case Parallel(events=events):
             parts = dict.fromkeys(map(describe, events))
             text = f"on {len(events)} disjoint parts: [{' | '.join(parts)}]"
