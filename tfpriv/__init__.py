@@ -4,11 +4,14 @@
 is first used.
 
 - `tfpriv.DPSeqGAN` rewrites a private labelled text data set into a synthetic one.
+- `tfpriv.RMAT` turns a text into a representation that does a task and hides a private
+  attribute; `tfpriv.representation` has the methods it is compared with.
 - `tfpriv.datasets` and `tfpriv.text`: where text comes from, and text to ids.
 - `tfpriv.accounting` and `tfpriv.mechanisms`: what a release costs, and what is said
   about private records without training.
+- `tfpriv.layers`: masks, bounds and noise as Keras layers.
 - `tfpriv.dp_training` and `tfpriv.seqgan`: DP-SGD for Keras models, and the networks.
-- `tfpriv.evaluation`: how good the synthetic text is.
+- `tfpriv.attacks` and `tfpriv.evaluation`: does it hold, and how good is the text.
 
 >>> import tfpriv
 >>> plan = tfpriv.accounting.DPSGDPlan(
@@ -29,23 +32,37 @@ from tfpriv._version import __version__
 if TYPE_CHECKING:
     from tfpriv import (
         accounting,
+        attacks,
         datasets,
         dp_training,
         evaluation,
+        layers,
         mechanisms,
+        representation,
         seqgan,
         text,
     )
+    from tfpriv.representation.ads import ADS
+    from tfpriv.representation.cape import CAPE
+    from tfpriv.representation.dpnr import DPNR
+    from tfpriv.representation.rmat import RMAT
     from tfpriv.seqgan.dp_seqgan import DPSeqGAN
 
 __all__ = [
+    "ADS",
+    "CAPE",
+    "DPNR",
+    "RMAT",
     "DPSeqGAN",
     "__version__",
     "accounting",
+    "attacks",
     "datasets",
     "dp_training",
     "evaluation",
+    "layers",
     "mechanisms",
+    "representation",
     "seqgan",
     "text",
 ]
@@ -53,17 +70,28 @@ __all__ = [
 _SUBPACKAGES = frozenset(
     {
         "accounting",
+        "attacks",
         "datasets",
         "dp_training",
         "evaluation",
+        "layers",
         "mechanisms",
+        "representation",
         "seqgan",
         "text",
     }
 )
-_CLASSES = {"DPSeqGAN": "tfpriv.seqgan.dp_seqgan"}
+_CLASSES = {
+    "ADS": "tfpriv.representation.ads",
+    "CAPE": "tfpriv.representation.cape",
+    "DPNR": "tfpriv.representation.dpnr",
+    "DPSeqGAN": "tfpriv.seqgan.dp_seqgan",
+    "RMAT": "tfpriv.representation.rmat",
+}
 # What makes Keras models; the rest works beside a Keras on any backend.
-_NEEDS_TENSORFLOW = frozenset({"DPSeqGAN", "dp_training", "evaluation", "seqgan"})
+_NEEDS_TENSORFLOW = frozenset(
+    {*_CLASSES, "dp_training", "evaluation", "layers", "representation", "seqgan"}
+)
 
 prefer_tensorflow()
 

@@ -1,0 +1,324 @@
+"""The five methods as Keras models: train, keep, load, release."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.representation.conftest import make_backbone
+from tfpriv._errors import InputError
+from tfpriv.representation import ADS, CAPE, DPNR, RMAT, Unprotected
+
+TEXTS = [
+    "I love the great table!",
+    "he hate it .",
+    "the unbelievable door",
+    "she plays , it was awful",
+    "",
+    "a man sees the woman",
+] * 8
+LABELS = np.array([2, 0, 1, 0, 1, 1] * 8)
+PRIVATE = np.array([0, 1, 0, 1, 1, 0] * 8)
+TARGETS = {"label": LABELS, "private": PRIVATE}
+
+
+def build(method, tokenizer, **settings):
+    arguments = {"num_classes": 3, "num_private_classes": 2, "seed": 1}
+    return method(make_backbone(), tokenizer, **{**arguments, **settings})
+
+
+METHODS = {
+    "rmat": (RMAT, {}),
+    "rmat-code": (RMAT, {"scale": "code", "epsilon": 3.0}),
+    "rmat-paper": (RMAT, {"scale": "min_max", "nominal_epsilon": 2.0}),
+    "dpnr": (DPNR, {"mask_rate": 0.3}),
+    "ads": (ADS, {}),
+    "cape": (CAPE, {"post_units": (8, 8)}),
+    "none": (Unprotected, {}),
+}
+each_method = pytest.mark.parametrize("name", METHODS)
+
+
+@each_method
+def test_trains_evaluates_and_predicts(name, tokenizer):
+    method, settings = METHODS[name]
+    model = build(method, tokenizer, **settings)
+    model.compile()
+    history = model.fit(
+        TEXTS,
+        TARGETS,
+        batch_size=8,
+        epochs=2,
+        validation_data=(TEXTS[:6], {k: v[:6] for k, v in TARGETS.items()}),
+        verbose=0,
+    )
+    assert np.isfinite(history.history["loss"]).all()
+    assert "val_task_f1" in history.history
+    assert ("private_loss" in history.history) == (model.objective is not None)
+    metrics = model.evaluate(TEXTS, TARGETS, return_dict=True, verbose=0)
+    assert 0 <= metrics["task_accuracy"] <= 1
+    predicted = model.predict(TEXTS, verbose=0)
+    assert predicted.shape == (len(TEXTS), 3)
+    np.testing.assert_allclose(predicted.sum(1), 1, rtol=1e-5)
+    assert model.encode(TEXTS[:5]).shape == (5, model.encoder.output_dim)
+
+
+@each_method
+def test_is_loaded_without_custom_objects(name, tokenizer, tmp_path):
+    method, settings = METHODS[name]
+    model = build(method, tokenizer, **settings)
+    model.compile(adversary_weight=0.5, class_weights={"label": [1, 2, 3]})
+    model.fit(TEXTS, TARGETS, batch_size=16, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert type(loaded) is method
+    assert loaded.design == model.design
+    assert loaded.get_config() == model.get_config()
+    assert loaded.adversary_weight == 0.5
+    assert loaded.class_weights == {"label": [1.0, 2.0, 3.0]}
+    for ours, theirs in zip(model.weights, loaded.weights, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+    assert loaded.optimizer.iterations.numpy() == model.optimizer.iterations.numpy()
+    # It goes on training, with its adversary's optimizer where it was.
+    loaded.fit(TEXTS, TARGETS, batch_size=16, verbose=0)
+
+
+@each_method
+def test_preset_is_read_back(name, tokenizer, tmp_path):
+    method, settings = METHODS[name]
+    model = build(method, tokenizer, **settings)
+    model.save_to_preset(tmp_path / "preset")
+    loaded = method.from_preset(tmp_path / "preset")
+    assert loaded.design == model.design
+    for ours, theirs in zip(model.weights, loaded.weights, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize("name", ["rmat", "rmat-code", "rmat-paper", "dpnr", "cape"])
+def test_every_call_and_every_load_has_noise_of_its_own(name, tokenizer, tmp_path):
+    method, settings = METHODS[name]
+    model = build(method, tokenizer, **settings)
+    texts = TEXTS[:6] * 8
+    model.save(tmp_path / "model.keras")
+    released = []
+    for _ in range(2):
+        keras.utils.set_random_seed(7)
+        loaded = keras.saving.load_model(tmp_path / "model.keras")
+        keras.utils.set_random_seed(7)
+        released += [loaded.encode(texts), loaded.encode(texts)]
+    for i, one in enumerate(released):
+        for other in released[:i]:
+            assert not np.array_equal(one, other)
+
+
+def test_unprotected_release_is_the_same_twice(tokenizer):
+    model = build(Unprotected, tokenizer)
+    once, again = model.encode(TEXTS), model.encode(TEXTS)
+    np.testing.assert_allclose(once, again, rtol=1e-5)
+
+
+def test_encode_keeps_the_order_of_the_texts(tokenizer):
+    model = build(Unprotected, tokenizer)
+    whole = model.encode(TEXTS[:6], batch_size=2)
+    single = np.concatenate([model.encode([text]) for text in TEXTS[:6]])
+    np.testing.assert_allclose(whole, single, rtol=1e-4, atol=1e-5)
+
+
+def test_several_releases_differ(tokenizer):
+    model = build(RMAT, tokenizer)
+    released = model.encode(TEXTS[:5], releases=3)
+    assert released.shape == (5, 3, 3)
+    assert len(np.unique(released[:, :, 0], axis=1)[0]) == 3
+
+
+def test_adversary_learns_while_the_encoder_stands_still(tokenizer):
+    """Weight 0: the task alone moves the encoder, the adversary trains all the same."""
+    model = build(ADS, tokenizer)
+    model.compile(keras.optimizers.SGD(0.0), adversary_weight=0.0)
+    encoder = [v.numpy() for v in model.encoder.trainable_variables]
+    adversary = [v.numpy() for v in model.adversary_head.trainable_variables]
+    model.fit(TEXTS, TARGETS, batch_size=8, verbose=0)
+    for before, after in zip(encoder, model.encoder.trainable_variables, strict=True):
+        np.testing.assert_array_equal(before, after.numpy())
+    moved = model.adversary_head.trainable_variables
+    assert all(
+        not np.array_equal(a, b.numpy()) for a, b in zip(adversary, moved, strict=True)
+    )
+
+
+@pytest.mark.parametrize("method", [RMAT, ADS, CAPE])
+def test_encoder_moves_against_the_adversary(method, tokenizer):
+    """One step on the penalty alone raises the adversary's loss."""
+    settings = {"dropout": 0.0}
+    if method is RMAT:
+        settings |= {"epsilon": 500.0, "mask_rate": 0.0, "cap_adversary": False}
+    if method is CAPE:
+        settings |= {"nominal_epsilon": 500.0}
+    model = build(method, tokenizer, **settings)
+    model.compile(
+        keras.optimizers.SGD(1e-3),
+        keras.optimizers.SGD(0.0),
+        adversary_weight=1e3,
+        class_weights={"label": [0, 0, 0]},
+    )
+    data = (TEXTS, TARGETS)
+    before = model.evaluate(*data, return_dict=True, verbose=0)["private_loss"]
+    model.fit(*data, batch_size=len(TEXTS), verbose=0)
+    after = model.evaluate(*data, return_dict=True, verbose=0)["private_loss"]
+    assert after > before
+
+
+def test_capped_adversary_is_left_alone_at_chance(tokenizer):
+    model = build(RMAT, tokenizer, dropout=0.0)
+    model.compile(adversary_weight=1.0)
+    logits = tf.constant([[9.0, -9.0]])
+    model.adversary_head = lambda released, training: logits
+    targets = {"private": tf.constant([1])}
+    penalty, (_, loss) = model._penalty(tf.zeros([1, 3]), targets, None, 1.0)
+    assert loss > 10
+    assert float(penalty) == pytest.approx(-np.log(2))
+
+
+def test_data_sets_are_accepted(tokenizer):
+    model = build(RMAT, tokenizer)
+    model.compile()
+    data = tf.data.Dataset.from_tensor_slices((TEXTS, TARGETS))
+    model.fit(data.batch(16), validation_data=data.batch(8), verbose=0)
+    assert model.predict(data.batch(16).map(lambda x, _: x), verbose=0).shape == (48, 3)
+    with pytest.raises(InputError, match="batch"):
+        model.fit(data, verbose=0)
+
+
+def test_string_tensors_are_accepted(tokenizer):
+    model = build(RMAT, tokenizer)
+    assert model(tf.constant(TEXTS[:4])).shape == (4, 3)
+
+
+def test_callbacks_see_every_epoch_and_training_goes_on(tokenizer, tmp_path):
+    class Kill(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 2:
+                raise KeyboardInterrupt
+
+    def train(*callbacks):
+        model = build(RMAT, tokenizer)
+        model.compile()
+        backup = keras.callbacks.BackupAndRestore(tmp_path / "backup")
+        history = model.fit(
+            TEXTS,
+            TARGETS,
+            batch_size=16,
+            epochs=4,
+            callbacks=[
+                backup,
+                keras.callbacks.TensorBoard(tmp_path / "tb"),
+                *callbacks,
+            ],
+            verbose=0,
+        )
+        return model, history
+
+    with pytest.raises(KeyboardInterrupt):
+        train(Kill())
+    model, history = train()
+    assert history.epoch == [2, 3]
+    assert model.optimizer.iterations.numpy() == 12
+    assert model.adversary_optimizer.iterations.numpy() == 12
+
+
+def test_adversary_weight_may_follow_a_schedule(tokenizer, tmp_path):
+    model = build(RMAT, tokenizer)
+    schedule = keras.optimizers.schedules.PolynomialDecay(0.0, 10, 5.0)
+    model.compile(adversary_weight=schedule)
+    model.fit(TEXTS, TARGETS, batch_size=16, verbose=0)
+    assert float(model._strength()) == pytest.approx(1.5)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert float(loaded._strength()) == pytest.approx(1.5)
+
+
+def test_mixed_precision_releases_float32(tokenizer):
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        model = build(RMAT, tokenizer)
+        model.compile()
+        model.fit(TEXTS, TARGETS, batch_size=16, verbose=0)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert model.encode(TEXTS[:3]).dtype == np.float32
+
+
+BAD = {
+    "epsilon-zero": ({"epsilon": 0.0}, "epsilon"),
+    "epsilon-nan": ({"epsilon": float("nan")}, "epsilon"),
+    "both": ({"epsilon": 1.0, "nominal_epsilon": 1.0}, "one of them"),
+    "mask-rate": ({"mask_rate": 1.0}, "mask_rate"),
+    "scale": ({"scale": "l2"}, "scale"),
+    "one-class": ({"num_classes": 1}, "num_classes"),
+    "no-private": ({"num_private_classes": None}, "num_private_classes"),
+    "dimension": ({"dimension": 0}, "dimension"),
+    "code-of-one": ({"scale": "code", "dimension": 1}, "dimension"),
+}
+
+
+@pytest.mark.parametrize(("settings", "named"), BAD.values(), ids=BAD)
+def test_bad_settings_are_refused(settings, named, tokenizer):
+    with pytest.raises(InputError, match=named):
+        build(RMAT, tokenizer, **settings)
+
+
+BAD_DATA = {
+    "one-text": ("a text", TARGETS, "list of texts"),
+    "no-text": ([], TARGETS, "at least one"),
+    "number": ([1, 2], TARGETS, "row 0"),
+    "short": (TEXTS[:3], TARGETS, "3 targets"),
+    "range": (TEXTS, {**TARGETS, "label": LABELS + 1}, "row 0"),
+    "missing": (TEXTS, {"label": LABELS}, "private"),
+    "strings": (TEXTS, {**TARGETS, "label": ["x"] * 48}, "whole numbers"),
+    "nan": (TEXTS, {**TARGETS, "label": [float("nan")] * 48}, "whole numbers"),
+}
+
+
+@pytest.mark.parametrize(("texts", "targets", "named"), BAD_DATA.values(), ids=BAD_DATA)
+def test_bad_data_is_refused(texts, targets, named, tokenizer):
+    model = build(RMAT, tokenizer)
+    model.compile()
+    with pytest.raises(InputError, match=named):
+        model.fit(texts, targets, verbose=0)
+
+
+def test_preset_folder_without_a_file_is_named(tmp_path, tokenizer):
+    with pytest.raises(InputError, match="none there"):
+        RMAT.from_preset(tmp_path / "nowhere", num_classes=2, num_private_classes=2)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(InputError, match=r"model\.safetensors"):
+        RMAT.from_preset(tmp_path, num_classes=2, num_private_classes=2)
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with pytest.raises(InputError, match=r"vocab\.txt"):
+        RMAT.from_preset(tmp_path, num_classes=2, num_private_classes=2)
+
+
+def test_certified_epsilon_is_the_one_asked_for(tokenizer):
+    for settings in ({"scale": "l1"}, {"scale": "code"}, {"scale": "min_max"}):
+        model = build(RMAT, tokenizer, epsilon=2.5, **settings)
+        certified = model.certificate().record_epsilon
+        assert 2.5 * 0.999 < certified <= 2.5
+
+
+def test_nominal_epsilon_is_only_a_claim(tokenizer):
+    model = build(RMAT, tokenizer, scale="min_max", nominal_epsilon=1.0)
+    certificate = model.certificate()
+    assert certificate.claimed_epsilon < 1
+    assert certificate.record_epsilon >= 16  # the width of the backbone
+
+
+def test_statement_says_what_is_not_covered(tokenizer):
+    model = build(RMAT, tokenizer)
+    assert "weights" not in str(model.privacy_statement())
+    model.trained_steps.assign(1)
+    text = str(model.privacy_statement())
+    for word in ("weights", "label", "releases"):
+        assert word in text
+    assert "NO privacy guarantee" in str(build(ADS, tokenizer).privacy_statement())

