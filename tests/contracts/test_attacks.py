@@ -9,8 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from tfpriv.attacks import AttributeInferenceAttack
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with threadpool_limits(limits=1):
+        yield
+
 
 ATTACKERS = ("logistic_regression", "balanced_logistic_regression", "mlp")
 
@@ -101,15 +109,12 @@ def test_a_broken_twin_is_rejected(twin, check):
 
 
 def test_noise_is_called_a_leak_as_seldom_as_the_confidence_says():
-    """Of 100 null attacks at most 17 of 100 would be called leaks at 95 %: P < 1e-5.
-
-    The data are seeded, so that the outcome is the same each time.
-    """
-    attack = AttributeInferenceAttack(ATTACKERS[:2], seeds=(0,), resamples=200)
+    """Seeded, so that the outcome is the same each time."""
+    attack = AttributeInferenceAttack(ATTACKERS[:1], seeds=(0,), resamples=200)
     results = [
         attack.fit_score(*noise(60, 2 * i, d=3), *noise(60, 2 * i + 1, d=3))
-        for i in range(100)
+        for i in range(50)
     ]
-    assert sum(result.leaks for result in results) <= 17
+    assert sum(result.leaks for result in results) <= 6
     inside = [r.attackers[0].auc.low <= 0.5 <= r.attackers[0].auc.high for r in results]
-    assert sum(inside) >= 83
+    assert sum(inside) >= 43

@@ -146,6 +146,37 @@ def test_groups_are_read_and_a_missing_one_is_refused():
     assert "column 'who' of row 2" in message
 
 
+def test_private_labels_are_read_and_a_missing_one_is_refused():
+    data = read_csv(
+        "text,label,sex,who\na,x, f ,ann\nb,x,m,bob\n", private="sex", group="who"
+    )
+    assert data.private == ("f", "m")
+    assert data.groups == ("ann", "bob")
+    assert data.private_column == "sex"
+    alone = read_csv("text,label\na,f\n", label=None, private="label")
+    assert (alone.labels, alone.private) == (None, ("f",))
+    for cell in ("", "  "):
+        content = f"text,label,sex\na,x,f\n{SECRET},x,{cell}\n"
+        message = refused(content, private="sex")
+        assert "column 'sex' of row 3" in message
+        assert "private label" in message
+
+
+@pytest.mark.parametrize("other", ["text", "label", "who"])
+def test_the_private_column_is_none_of_the_others(other):
+    content = f"text,label,who\n{SECRET},x,ann\n"
+    assert "different columns" in refused(content, group="who", private=other)
+
+
+def test_private_labels_come_from_every_format(tmp_path):
+    line = '{"text": "a", "label": 1, "sex": "f"}'
+    assert read_jsonl(line, private="sex").private == ("f",)
+    message = refused(
+        '{"text": "a", "label": 1, "sex": null}', format="jsonl", private="sex"
+    )
+    assert "column 'sex' of line 1" in message
+
+
 def test_a_table_without_label_column_is_read_and_can_be_named():
     data = read_csv("label\nhi\n", text="label", label=None)
     assert data.texts == ("hi",)

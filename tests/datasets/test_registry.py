@@ -61,3 +61,10 @@ def test_importing_and_loading_bring_no_tensorflow():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_the_package_tells_where_the_files_lie(tmp_path):
+    from tfpriv import datasets
+
+    assert datasets.data_folder(tmp_path) == tmp_path
+    assert "data_folder" in datasets.__all__

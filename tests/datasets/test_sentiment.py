@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tfpriv._errors import InputError
-from tfpriv.datasets import load, read
-from tfpriv.datasets.sentiment import vader_sentiment
+from tfpriv.datasets import TextDataset, load, read
+from tfpriv.datasets.sentiment import vader_sentiment, with_vader_labels
 
 
 def corpus(folder, texts) -> None:
@@ -64,3 +64,27 @@ def test_the_real_corpora(data_dir, name, count):
     assert data.label_names == ("negative", "neutral", "positive")
     shares = {label: len(part) / count for label, part in data.by_label().items()}
     assert min(shares.values()) > 0.05
+
+
+def test_labelling_keeps_groups_and_private_labels_and_looks_at_texts_alone():
+    data = TextDataset(
+        ["I love it", "What a horrible disaster"],
+        ["old", "old"],
+        ["ann", "bob"],
+        private=["x", "y"],
+        private_column="who",
+        provenance={"source": "mine.csv"},
+    )
+    labelled = with_vader_labels(data)
+    assert labelled.labels == ("positive", "negative")
+    assert (labelled.groups, labelled.private) == (data.groups, data.private)
+    assert (labelled.label_column, labelled.private_column) == ("sentiment", "who")
+    assert labelled.provenance["source"] == "mine.csv"
+    assert with_vader_labels(data.select([1])).labels == labelled.labels[1:]
+
+
+def test_labelling_refuses_the_name_of_another_column():
+    data = TextDataset(["a"], private=["x"], private_column="sentiment")
+    with pytest.raises(InputError, match="name of its own"):
+        with_vader_labels(data)
+    assert with_vader_labels(data, column="mood").label_column == "mood"

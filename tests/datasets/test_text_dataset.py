@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tfpriv._errors import InputError
-from tfpriv.datasets import TextDataset, concatenate
+from tfpriv.datasets import TextDataset, concatenate, split, write_table
 
 
 @pytest.fixture
@@ -17,6 +17,8 @@ def data() -> TextDataset:
         ["ann", "bob", "ann", "cid"],
         text_column="CONTENT",
         label_column="CLASS",
+        private=["f", "m", "f", "n"],
+        private_column="SEX",
         provenance={"source": "mine.csv"},
     )
 
@@ -28,8 +30,11 @@ def test_sequences_become_tuples_and_nothing_can_be_assigned(data):
 
 
 def test_repr_shows_no_text_no_label_and_no_group(data):
-    for value in (*data.texts, *data.labels, *data.groups):
-        assert value not in repr(data)
+    whole = dataclasses.replace(data, private=["female", "male", "female", "neither"])
+    for value in (*whole.texts, *whole.labels, *whole.groups, *whole.private):
+        assert value not in repr(whole)
+    assert "private 'SEX'" in repr(whole)
+    assert "private" not in repr(dataclasses.replace(whole, private=None))
 
 
 def test_select_keeps_texts_labels_and_groups_together_in_the_given_order(data):
@@ -37,7 +42,9 @@ def test_select_keeps_texts_labels_and_groups_together_in_the_given_order(data):
     assert part.texts == ("bye", "Buy now!!")
     assert part.labels == ("ham", "spam")
     assert part.groups == ("cid", "ann")
+    assert part.private == ("n", "f")
     assert (part.text_column, part.label_column) == ("CONTENT", "CLASS")
+    assert part.private_column == "SEX"
 
 
 @pytest.mark.parametrize("mask", [[True, False], np.array([True, False])])
@@ -60,6 +67,7 @@ def test_by_label_without_labels_says_what_to_do():
 
 def test_deduplicate_keeps_the_first_of_equal_canonical_texts(data):
     assert data.deduplicate().texts == ("Buy now!!", "hello", "bye")
+    assert data.deduplicate().private == ("f", "m", "n")
 
 
 def test_group_keys_are_the_declared_groups_or_else_canonical_texts(data):
@@ -77,6 +85,21 @@ def test_group_keys_are_the_declared_groups_or_else_canonical_texts(data):
         ({"texts": ["secret", None]}, "NoneType at position 1"),
         ({"texts": "secret"}, "one str"),
         ({"texts": ["secret"], "label_column": "text"}, "different names"),
+        ({"texts": ["secret"], "private": ["a", "b"]}, "2 private and 1 texts"),
+        ({"texts": ["secret"], "private": [1]}, "int at position 0"),
+        (
+            {"texts": ["secret"], "private": ["a"], "private_column": "text"},
+            "name of its own",
+        ),
+        (
+            {
+                "texts": ["secret"],
+                "labels": ["a"],
+                "private": ["a"],
+                "private_column": "label",
+            },
+            "name of its own",
+        ),
     ],
 )
 def test_what_is_not_a_data_set_is_refused_without_showing_a_text(arguments, message):
@@ -89,9 +112,12 @@ def test_concatenate_keeps_order_and_refuses_half_labelled_parts(data):
     both = concatenate([data, data], provenance={"parts": 2})
     assert both.texts == data.texts * 2
     assert both.groups == data.groups * 2
+    assert both.private == data.private * 2
     assert both.provenance == {"parts": 2}
     with pytest.raises(InputError, match="1 of 2"):
         concatenate([data, dataclasses.replace(data, labels=None)])
+    with pytest.raises(InputError, match="1 of 2"):
+        concatenate([data, dataclasses.replace(data, private=None)])
 
 
 def test_to_tf_data_gives_text_and_label_in_order(data):
@@ -102,3 +128,23 @@ def test_to_tf_data_gives_text_and_label_in_order(data):
     assert pairs == list(zip(data.texts, data.labels, strict=True))
     alone = dataclasses.replace(data, labels=None).to_tf_data()
     assert [text.decode() for text in alone.as_numpy_iterator()] == list(data.texts)
+
+
+def test_splits_keep_private_labels_with_their_texts():
+    texts = [f"text {i}" for i in range(200)]
+    data = TextDataset(texts, private=[text[-1] for text in texts])
+    for part in split(data):
+        assert part.private == tuple(text[-1] for text in part.texts)
+    assert data.private_names == tuple("0123456789")
+    assert TextDataset(["a"]).private_names == ()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
+def test_no_file_gets_the_private_label(data, tmp_path, suffix):
+    whole = dataclasses.replace(data, private=["hunter2"] * 4, private_column="SEX")
+    path = tmp_path / f"out.{suffix}"
+    write_table(whole, path)
+    assert "hunter2" not in path.read_text()
+    assert "SEX" not in path.read_text()
+    with_private = len(next(iter(whole.to_tf_data())))
+    assert with_private == 2

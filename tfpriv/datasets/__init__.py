@@ -7,7 +7,8 @@ TensorFlow until a TFRecord or a `tf.data.Dataset` is asked for.
 """
 
 from tfpriv.datasets.readers import read_table
-from tfpriv.datasets.registry import load, names, prepare, read
+from tfpriv.datasets.registry import data_folder, load, names, prepare, read
+from tfpriv.datasets.sentiment import vader_sentiment, with_vader_labels
 from tfpriv.datasets.splits import Splits, split
 from tfpriv.datasets.text_dataset import TextDataset, concatenate
 from tfpriv.datasets.writers import guard_formula, write_table
@@ -16,6 +17,7 @@ __all__ = [
     "Splits",
     "TextDataset",
     "concatenate",
+    "data_folder",
     "guard_formula",
     "load",
     "names",
@@ -23,5 +25,7 @@ __all__ = [
     "read",
     "read_table",
     "split",
+    "vader_sentiment",
+    "with_vader_labels",
     "write_table",
 ]

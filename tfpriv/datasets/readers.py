@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tfpriv import _validation
 from tfpriv._errors import InputError
@@ -29,6 +30,20 @@ _SUFFIXES = {
 _PARSERS = {"csv": read_csv, "tsv": read_tsv, "jsonl": read_jsonl}
 # What a row is called, and what the columns are, in each format's errors.
 _ROWS = {"csv": "row", "tsv": "row", "jsonl": "line", "tfrecord": "record"}
+# Why a cell must not be empty: that of the group column (True) or the private one.
+_WHY = {
+    True: "who shares a group with it cannot be told",
+    False: "a record without a private label can be neither protected nor attacked",
+}
+
+
+class Columns(NamedTuple):
+    """The names of the columns that are kept, None where there is none."""
+
+    text: str
+    label: str | None = None
+    group: str | None = None
+    private: str | None = None
 
 
 def read_table(
@@ -37,17 +52,18 @@ def read_table(
     text: str,
     label: str | None = None,
     group: str | None = None,
+    private: str | None = None,
     format: str | None = None,
     max_chars: int = 100_000,
 ) -> TextDataset:
     r"""Reads the named columns of a file; no other column is kept.
 
     Texts stay as they are but for NUL characters, which are taken out, and lone
-    surrogates, which become U+FFFD; labels and groups lose the blanks around them
-    and are never turned into numbers. Rows whose text is nothing once cleaned, or
-    whose label is empty, are left out, with a warning that counts them. An error
-    names the file, row and column (the header of a CSV file is row 1), never what a
-    cell holds.
+    surrogates, which become U+FFFD; labels of both kinds and groups lose the blanks
+    around them and are never turned into numbers. Rows whose text is nothing once
+    cleaned, or whose label is empty, are left out, with a warning that counts them; an
+    empty group or private label is an error. An error names the file, row and column
+    (the header of a CSV file is row 1), never what a cell holds.
 
     Args:
         path: the file. UTF-8, with or without a byte order mark; CSV cells may hold
@@ -57,6 +73,8 @@ def read_table(
         group: str or None. Name of the column whose value ties records together,
             an author for instance. It is read for splitting and for the unit of
             privacy, and never written out.
+        private: str or None. Name of the column with the private label, which a
+            representation must not tell. It is never written out.
         format: one of `"csv"`, `"tsv"`, `"jsonl"`, `"tfrecord"`, or None: told from
             the name of the file.
         max_chars: int. A longer text is an error.
@@ -82,7 +100,8 @@ def read_table(
         raise InputError(f"Expected a file, received {path}, which does not exist.")
     if not path.is_file():
         raise InputError(f"Expected a file, received {path}, which is not one.")
-    return _read(path.read_bytes(), path, format, (text, label, group), max_chars)
+    columns = Columns(text, label, group, private)
+    return _read(path.read_bytes(), path, format, columns, max_chars)
 
 
 def read_bytes(
@@ -93,11 +112,13 @@ def read_bytes(
     text: str,
     label: str | None = None,
     group: str | None = None,
+    private: str | None = None,
     max_chars: int = 100_000,
 ) -> TextDataset:
     """`read_table` for the content of a CSV, TSV or JSONL file called `name`."""
     _validation.one_of(_PARSERS, format=format)
-    return _read(data, Path(name), format, (text, label, group), max_chars)
+    columns = Columns(text, label, group, private)
+    return _read(data, Path(name), format, columns, max_chars)
 
 
 def table_format(path: str | os.PathLike, format: str | None = None) -> str:
@@ -124,7 +145,7 @@ def _read(
     data: bytes,
     path: Path,
     format: str,
-    columns: tuple[str, str | None, str | None],
+    columns: Columns,
     max_chars: int,
 ) -> TextDataset:
     _validation.integer(max_chars=max_chars)
@@ -132,7 +153,7 @@ def _read(
     wanted = [name for name in columns if name is not None]
     if len(set(wanted)) < len(wanted):
         raise InputError(
-            "Expected different columns for text, label and group, received "
+            "Expected different columns for text, label, group and private, received "
             f"{', '.join(wanted)}."
         )
     if not data.removeprefix(b"\xef\xbb\xbf").strip():
@@ -148,24 +169,28 @@ def _read(
         "format": format,
         "sha256": hashlib.sha256(data).hexdigest(),
     }
-    return _assemble(records, source, columns, max_chars, provenance)
+    return assemble(records, source, columns, max_chars, provenance)
 
 
-def _assemble(
+def assemble(
     records: Sequence[Record],
     source: Source,
-    columns: tuple[str, str | None, str | None],
+    columns: Columns,
     max_chars: int,
     provenance: dict[str, object],
 ) -> TextDataset:
-    text, label, group = columns
+    """A data set of records whose cells are those columns that are named, in order.
+
+    What is left out, mended and refused is told in `read_table`.
+    """
+    text, label, group, private = columns
     if not records:
         raise InputError(
             f"Expected rows below the header of {source.name}, received none."
         )
     texts: list[str] = []
     labels: list[str] = []
-    groups: list[str] = []
+    ties: dict[str, list[str]] = {name: [] for name in (group, private) if name}
     no_text: list[int] = []
     no_label: list[int] = []
     repaired: list[int] = []
@@ -185,15 +210,15 @@ def _assemble(
                 f"{source.row} {place} of {source.name}, received more. "
                 "Raise max_chars, or cut the text."
             )
-        if group is not None:
-            group_cell = _strip(mended[-1])
-            if not group_cell:
+        for name, cell in zip(ties, mended[len(mended) - len(ties) :], strict=True):
+            kept = _strip(cell)
+            if not kept:
                 raise InputError(
-                    f"Expected a value in column {group!r} of {source.row} {place} of "
+                    f"Expected a value in column {name!r} of {source.row} {place} of "
                     f"{source.name}, received none. Fill it, or leave the row out: "
-                    "who shares a group with it cannot be told."
+                    f"{_WHY[name == group]}."
                 )
-            groups.append(group_cell)
+            ties[name].append(kept)
         if mended != [cell or "" for cell in cells]:
             repaired.append(place)
         texts.append(text_cell)
@@ -216,9 +241,11 @@ def _assemble(
     return TextDataset(
         texts=tuple(texts),
         labels=None if label is None else tuple(labels),
-        groups=None if group is None else tuple(groups),
+        groups=None if group is None else tuple(ties[group]),
+        private=None if private is None else tuple(ties[private]),
         text_column=text,
         label_column=label if label is not None else _other_name(text),
+        private_column=private if private is not None else "private",
         provenance=provenance,
     )
 

@@ -9,14 +9,16 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from tfpriv import _validation
 from tfpriv._errors import InputError
+from tfpriv.datasets import md_gender
 from tfpriv.datasets.readers import read_bytes
 from tfpriv.datasets.sentiment import read_sentiment
 from tfpriv.datasets.splits import Splits, split
 from tfpriv.datasets.text_dataset import TextDataset, concatenate
 from tfpriv.datasets.youtube_spam import prepare_youtube_spam, read_youtube_spam
 
-_MD_GENDER = "md_gender/data_to_release"
+_MD_GENDER = f"md_gender/{md_gender.FOLDER}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +33,10 @@ class DatasetEntry:
         read: reads the files in that folder.
         prepare: puts verified files into that folder, from a source or the network;
             None where this has to be done by hand.
+        read_splits: reads the official parts of the files in that folder; None where
+            there are none.
+        files: the names of the files, relative to the folder, for a quick look; empty
+            where any file will do.
     """
 
     name: str
@@ -39,6 +45,8 @@ class DatasetEntry:
     folder: str
     read: Callable[[Path], TextDataset]
     prepare: Callable[[Path, Path | None], None] | None = None
+    read_splits: Callable[[Path], Splits] | None = None
+    files: tuple[str, ...] = ()
 
 
 def names() -> tuple[str, ...]:
@@ -74,11 +82,14 @@ def data_folder(data_dir: str | os.PathLike | None = None) -> Path:
 def load(
     name: str, *, seed: int = 0, data_dir: str | os.PathLike | None = None
 ) -> Splits:
-    """Loads a named data set, split 60/20/20 by keyed hash of the canonical text.
+    """Loads a named data set in three parts.
+
+    Those of md_gender come in their official parts, whatever the seed. Any other is
+    split 60/20/20 by keyed hash of the canonical text.
 
     Args:
         name: str, one of `names()`.
-        seed: int >= 0, the key of the splits.
+        seed: int >= 0, the key of the splits. Without effect on official parts.
         data_dir: the folder with the files, as in `data_folder`.
 
     Returns:
@@ -91,6 +102,10 @@ def load(
         >>> load("sample").train.label_names
         ('ham', 'spam')
     """
+    known = entry(name)
+    _validation.integer(0, seed=seed)
+    if known.read_splits is not None:
+        return known.read_splits(data_folder(data_dir) / known.folder)
     return split(read(name, data_dir=data_dir), seed=seed)
 
 
@@ -144,6 +159,8 @@ def is_prepared(name: str, data_dir: str | os.PathLike | None = None) -> bool:
     """Whether the files of a named data set seem to be in place (a quick look)."""
     known = entry(name)
     folder = data_folder(data_dir) / known.folder
+    if known.files:
+        return all((folder / name).is_file() for name in known.files)
     return not known.folder or (folder.is_dir() and any(folder.iterdir()))
 
 
@@ -167,6 +184,32 @@ def _read_youtube_spam(folder: Path) -> TextDataset:
 def _read_sentiment(folder: Path) -> TextDataset:
     # Public texts; an experiment loads them once a seed, and scoring takes seconds.
     return read_sentiment(folder)
+
+
+@functools.lru_cache(maxsize=2)
+def _read_md_gender(config: str, folder: Path) -> Splits:
+    return md_gender.read_md_gender(config, folder)
+
+
+def _pool_md_gender(config: str, folder: Path) -> TextDataset:
+    parts = [part for part in _read_md_gender(config, folder) if len(part)]
+    return concatenate(
+        parts, provenance={"parts": [dict(part.provenance) for part in parts]}
+    )
+
+
+def _md_gender_entry(config: str) -> DatasetEntry:
+    settings = md_gender.configs()[config]
+    return DatasetEntry(
+        name=f"md_gender/{config}",
+        summary=settings.summary,
+        licence="MIT",
+        folder=_MD_GENDER,
+        read=functools.partial(_pool_md_gender, config),
+        prepare=functools.partial(md_gender.prepare_md_gender, config),
+        read_splits=functools.partial(_read_md_gender, config),
+        files=tuple(settings.files.values()),
+    )
 
 
 _REGISTRY = {
@@ -201,5 +244,6 @@ _REGISTRY = {
             folder=f"{_MD_GENDER}/wizard",
             read=_read_sentiment,
         ),
+        *map(_md_gender_entry, md_gender.configs()),
     )
 }

@@ -6,6 +6,7 @@ gender labels of these files are not read.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
@@ -39,6 +40,32 @@ def vader_sentiment(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(_name(score) for score in scores)
 
 
+def with_vader_labels(dataset: TextDataset, column: str = "sentiment") -> TextDataset:
+    """The same records with the sentiment of each text as its label.
+
+    Groups and private labels stay; labels that were there are replaced. A score
+    depends on its own text alone.
+
+    Args:
+        dataset: what to label.
+        column: str. The name of the label column.
+
+    Raises:
+        InputError: another column of the data set has that name.
+
+    Examples:
+        >>> data = TextDataset(["I love it!", "What a disaster."], private=["f", "m"])
+        >>> with_vader_labels(data).labels
+        ('positive', 'negative')
+    """
+    return dataclasses.replace(
+        dataset,
+        labels=vader_sentiment(dataset.texts),
+        label_column=column,
+        provenance={**dataset.provenance, "labels": "VADER compound score"},
+    )
+
+
 def read_sentiment(folder: str | os.PathLike) -> TextDataset:
     """Pools the official parts of one md_gender corpus, labelled by sentiment.
 
@@ -63,12 +90,7 @@ def read_sentiment(folder: str | os.PathLike) -> TextDataset:
         tables,
         provenance={"parts": [dict(table.provenance) for table in tables]},
     )
-    return TextDataset(
-        texts=pooled.texts,
-        labels=vader_sentiment(pooled.texts),
-        label_column="sentiment",
-        provenance={**pooled.provenance, "labels": "VADER compound score"},
-    )
+    return with_vader_labels(pooled)
 
 
 def _name(score: float) -> str:

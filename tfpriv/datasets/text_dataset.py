@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 
+# The fields that hold one value a record.
+_PARTS = ("texts", "labels", "groups", "private")
+
+
 @dataclasses.dataclass(frozen=True, repr=False)
 class TextDataset:
-    """Texts in order, with a label and a group for each, and where they came from.
+    """Texts in order, with labels and a group for each, and where they came from.
 
     Texts are raw: nothing was cleaned. Neither `repr` nor any error shows one.
 
@@ -29,15 +33,19 @@ class TextDataset:
         groups: sequence of str, length n, or None. Records of one group (an
             author, say) stay together wherever records are split. None makes the
             canonical text the group.
+        private: sequence of str, length n, or None. A second label that a released
+            representation must not tell, the gender of whom a text is about, say.
+            Keyword only; nothing writes it to a file.
         text_column: str. The name of the text column where this was read from,
             and where it is written to.
         label_column: str. The same for the label.
+        private_column: str. The same for the private label, for messages alone.
         provenance: mapping. Where the texts came from and what was left out on
             the way. It holds exact counts, so it is as private as the texts.
 
     Raises:
         InputError: the parts differ in length, hold something other than str, or
-            both columns have one name.
+            two of the columns have one name.
 
     Examples:
         >>> data = TextDataset(["hi", "buy now", "Hi"], ["ham", "spam", "ham"])
@@ -52,14 +60,16 @@ class TextDataset:
     texts: tuple[str, ...]
     labels: tuple[str, ...] | None = None
     groups: tuple[str, ...] | None = None
+    private: tuple[str, ...] | None = dataclasses.field(default=None, kw_only=True)
     text_column: str = "text"
     label_column: str = "label"
+    private_column: str = dataclasses.field(default="private", kw_only=True)
     provenance: Mapping[str, Any] = dataclasses.field(
         default_factory=dict, compare=False
     )
 
     def __post_init__(self) -> None:
-        for name in ("texts", "labels", "groups"):
+        for name in _PARTS:
             values = getattr(self, name)
             if values is None and name != "texts":
                 continue
@@ -69,6 +79,14 @@ class TextDataset:
                 "Expected different names for the text and the label column, received "
                 f"{self.text_column!r} for both."
             )
+        if self.private is None:
+            return
+        others = [self.text_column] + [self.label_column] * (self.labels is not None)
+        if self.private_column in others:
+            raise InputError(
+                "Expected a name of its own for the private column, received "
+                f"{self.private_column!r}, the text or the label column's."
+            )
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -77,13 +95,19 @@ class TextDataset:
         columns = f"column {self.text_column!r}"
         if self.labels is not None:
             columns = f"columns {self.text_column!r} and {self.label_column!r}"
+        private = "" if self.private is None else f", private {self.private_column!r}"
         grouped = "" if self.groups is None else ", in declared groups"
-        return f"TextDataset({len(self)} records, {columns}{grouped})"
+        return f"TextDataset({len(self)} records, {columns}{private}{grouped})"
 
     @property
     def label_names(self) -> tuple[str, ...]:
         """The distinct labels in sorted order; empty without labels."""
         return tuple(sorted(set(self.labels or ())))
+
+    @property
+    def private_names(self) -> tuple[str, ...]:
+        """The distinct private labels in sorted order; empty without them."""
+        return tuple(sorted(set(self.private or ())))
 
     def group_keys(self) -> tuple[str, ...]:
         """The group of each record: the declared one, or else the canonical text."""
@@ -119,6 +143,7 @@ class TextDataset:
             texts=take(self.texts),
             labels=take(self.labels),
             groups=take(self.groups),
+            private=take(self.private),
         )
 
     def by_label(self) -> dict[str, TextDataset]:
@@ -169,7 +194,10 @@ class TextDataset:
         write_table(self, path, format="csv", mode=mode, guard_formulas=guard_formulas)
 
     def to_tf_data(self) -> tf.data.Dataset:
-        """A `tf.data.Dataset` of string scalars: (text, label), or text alone."""
+        """A `tf.data.Dataset` of string scalars: (text, label), or text alone.
+
+        The private label is not in it.
+        """
         import tensorflow as tf
 
         parts = (self.texts,) if self.labels is None else (self.texts, self.labels)
@@ -183,15 +211,17 @@ def concatenate(datasets: Sequence[TextDataset], **changes: Any) -> TextDataset:
     """Puts data sets behind one another.
 
     Args:
-        datasets: at least one. All have labels or none has; the same for groups.
+        datasets: at least one. All have labels or none has; the same for groups and
+            private labels.
         **changes: fields of the result (`text_column`, `provenance`, ...); those
             left out are the first data set's.
 
     Raises:
-        InputError: some data sets have labels or groups and others do not.
+        InputError: some data sets have labels, groups or private labels and others
+            do not.
     """
     joined: dict[str, tuple[str, ...] | None] = {}
-    for name in ("texts", "labels", "groups"):
+    for name in _PARTS:
         parts = [getattr(dataset, name) for dataset in datasets]
         missing = [part is None for part in parts]
         if any(missing) and not all(missing):

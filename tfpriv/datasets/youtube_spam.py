@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib.resources
-import io
 import os
 import tempfile
 import zipfile
@@ -17,21 +15,18 @@ from pathlib import Path
 
 from tfpriv._errors import InputError
 from tfpriv._files import atomic_write
+from tfpriv.datasets import _archives
 from tfpriv.datasets.readers import read_bytes
 from tfpriv.datasets.text_dataset import TextDataset
 
 URL = "https://archive.ics.uci.edu/static/public/380/youtube+spam+collection.zip"
 LABELS = {"0": "ham", "1": "spam"}
 _MOST_BYTES = 10_000_000
-_SECONDS = 60
 
 
 def checksums() -> dict[str, tuple[int, str]]:
     """Size in bytes and SHA-256 of each of the five CSV files, in official order."""
-    package = importlib.resources.files("tfpriv.datasets")
-    table = package.joinpath("builders", "checksums", "youtube_spam.tsv")
-    rows = (line.split("\t") for line in table.read_text("utf-8").splitlines())
-    return {name: (int(size), digest) for name, size, digest in rows}
+    return _archives.checksums("youtube_spam")
 
 
 def official_files(source: str | os.PathLike) -> dict[str, bytes]:
@@ -115,7 +110,7 @@ def prepare_youtube_spam(
             pass
         with tempfile.TemporaryDirectory() as temporary:
             archive = Path(temporary, "youtube_spam.zip")
-            archive.write_bytes(_download())
+            _archives.download(URL, archive, most_bytes=_MOST_BYTES, kind="zip")
             found = official_files(archive)
     else:
         found = official_files(source)
@@ -162,24 +157,3 @@ def _missing(what: str, source: Path) -> str:
         "Run: tfpriv datasets prepare youtube_spam [--source FOLDER|ZIP], or set "
         "TFPRIV_DATA_DIR."
     )
-
-
-def _download() -> bytes:
-    import urllib.error
-    import urllib.request
-
-    reason = "more bytes than it can have"
-    content = b""
-    try:
-        with urllib.request.urlopen(URL, timeout=_SECONDS) as response:
-            content = response.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = str(getattr(error, "reason", error))
-    if content and not zipfile.is_zipfile(io.BytesIO(content)):
-        reason, content = "no zip archive", b""
-    if not content or len(content) > _MOST_BYTES:
-        raise ConnectionError(
-            f"Expected the archive from {URL}, received {reason}. "
-            "Download it elsewhere and give it: --source ZIP."
-        )
-    return content
