@@ -3,6 +3,8 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -135,8 +137,23 @@ def test_half_written_files_of_a_killed_run_are_removed(path):
     RunFolder(path, RECORDS).close()
     leftover = path / "internal" / ".tokens.npz.x1y2z3"
     leftover.write_text(SECRET)
+    half_a_model = path / "internal" / ".model.x1y2z3"
+    half_a_model.mkdir()
+    (half_a_model / "counts.npz").write_text(SECRET)
     RunFolder(path, RECORDS).close()
     assert not leftover.exists()
+    assert not half_a_model.exists()
+
+
+def test_refusing_other_records_brings_no_tensorflow(path):
+    RunFolder(path, RECORDS).close()
+    code = (
+        "import pathlib, sys; from tfpriv.cli.run_folder import RunFolder\n"
+        "try: RunFolder(pathlib.Path(sys.argv[1]), [])\n"
+        "except ValueError: sys.exit('tensorflow' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_release_appears_as_a_whole_the_statement_first(path, monkeypatch):

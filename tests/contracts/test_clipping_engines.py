@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -62,11 +63,45 @@ def check_no_rows_sum_to_zero(engine: ClippingEngine) -> None:
     assert np.array_equal(flat_sum(engine, ROWS[:0], []), np.zeros(3))
 
 
+def exact_sum(engine: ClippingEngine, rows: np.ndarray) -> list[Fraction]:
+    """The sum as rational numbers, so that nothing is rounded in a comparison."""
+    return [Fraction(float(x)) for x in flat_sum(engine, rows, [True] * len(rows))]
+
+
+def check_a_sum_is_that_of_its_parts_in_any_order(engine: ClippingEngine) -> None:
+    # On the bias one gradient is 1 long and the others are 3e-8: less than half of
+    # what is between 1 and the next float32.
+    large, tiny = np.zeros((1, 2), np.float32), np.array([[0.0, 1 / 3e-8]], np.float32)
+    parts = zip(exact_sum(engine, large), exact_sum(engine, tiny), strict=True)
+    expected = [one + 1000 * other for one, other in parts]
+    rows = np.concatenate([large, np.repeat(tiny, 1000, axis=0)])
+    assert exact_sum(engine, tiny)[-1] > 0
+    assert exact_sum(engine, rows) == expected
+    assert exact_sum(engine, rows[::-1]) == expected
+
+
+def check_one_example_keeps_the_sensitivity_to_the_last_bit(
+    engine: ClippingEngine,
+) -> None:
+    generator = np.random.default_rng(0)
+    sizes = 10.0 ** generator.uniform(-3, 6, (200, 1))
+    rows = (generator.normal(size=(200, 2)) * sizes).astype(np.float32)
+    crowd = exact_sum(engine, rows)
+    for i in range(100):
+        rest = exact_sum(engine, np.delete(rows, i, axis=0))
+        moved = [a - b for a, b in zip(crowd, rest, strict=True)]
+        assert sum(x * x for x in moved) <= Fraction(engine.sensitivity) ** 2
+
+
 CHECKS = [
     check_sum_of_examples_clipped_one_by_one,
     check_one_example_moves_the_sum_by_the_sensitivity,
     check_masked_rows_add_nothing,
     check_no_rows_sum_to_zero,
+]
+EXACT = [
+    check_a_sum_is_that_of_its_parts_in_any_order,
+    check_one_example_keeps_the_sensitivity_to_the_last_bit,
 ]
 
 
@@ -80,17 +115,32 @@ def test_engine(engine, check):
     check(engine)
 
 
+@pytest.mark.parametrize("check", EXACT)
+def test_engine_that_says_its_sums_are_exact(engine, check):
+    if not engine.exact_sums:
+        pytest.skip(f"{engine.name} does not say so")
+    check(engine)
+
+
+def test_the_engine_that_trainers_take_has_exact_sums():
+    assert make_engine("loop", models.linear(), models.linear_loss, CLIP).exact_sums
+
+
 class _Twin(ClippingEngine):
     """Per-example gradients (n, 3) of the linear model, written out."""
+
+    exact_sums = True
 
     def clipped_sum(self, inputs, mask):
         (rows,) = inputs
         gradients = tf.concat([rows, tf.ones_like(rows[:, :1])], axis=1)
-        total = self.combine(gradients, tf.cast(mask, tf.float32)[:, None])
+        gradients = tf.cast(gradients, tf.float64)
+        total = self.combine(gradients, tf.cast(mask, tf.float64)[:, None])
         return [total[:-1, None], total[-1:]]
 
     def clip(self, gradients):
-        return tf.clip_by_norm(gradients, self.l2_norm_clip, axes=[1])
+        short = tf.clip_by_norm(gradients, self.l2_norm_clip * (1 - 1e-7), axes=[1])
+        return tf.cast(tf.cast(short / self.unit, tf.int64), tf.float64) * self.unit
 
     def combine(self, gradients, weights):
         kept = tf.boolean_mask(gradients, weights[:, 0] > 0)
@@ -125,14 +175,36 @@ class MaskIgnored(_Twin):
 
 
 class MaskMultiplied(_Twin):
+    def clip(self, gradients):
+        return tf.clip_by_norm(gradients, self.l2_norm_clip, axes=[1])
+
     def combine(self, gradients, weights):
         return tf.reduce_sum(self.clip(gradients) * weights, axis=0)
+
+
+class Float32Sums(_Twin):
+    def combine(self, gradients, weights):
+        kept = tf.boolean_mask(gradients, weights[:, 0] > 0)
+        total = tf.reduce_sum(tf.cast(self.clip(kept), tf.float32), axis=0)
+        return tf.cast(total, tf.float64)
+
+
+class Float32Clipping(_Twin):
+    def clip(self, gradients):
+        narrow = tf.cast(gradients, tf.float32)
+        return tf.cast(tf.clip_by_norm(narrow, CLIP, axes=[1]), tf.float64)
+
+
+class RoundedToTheNearestUnit(_Twin):
+    def clip(self, gradients):
+        short = tf.clip_by_norm(gradients, self.l2_norm_clip, axes=[1])
+        return tf.round(short / self.unit) * self.unit
 
 
 def _passes(twin: type[ClippingEngine]) -> bool:
     engine = twin(models.linear(), models.linear_loss, CLIP)
     try:
-        for check in CHECKS:
+        for check in CHECKS + EXACT:
             check(engine)
     except AssertionError:
         return False
@@ -145,7 +217,36 @@ def test_the_twin_that_is_not_broken_passes():
 
 @pytest.mark.parametrize(
     "twin",
-    [ClipSkipped, ClipByVariable, Mean, SumClipped, MaskIgnored, MaskMultiplied],
+    [
+        ClipSkipped,
+        ClipByVariable,
+        Mean,
+        SumClipped,
+        MaskIgnored,
+        MaskMultiplied,
+        Float32Sums,
+        Float32Clipping,
+        RoundedToTheNearestUnit,
+    ],
 )
 def test_broken_engine_is_refused(twin):
     assert not _passes(twin)
+
+
+@pytest.mark.parametrize(
+    ("twin", "check"),
+    [
+        (Float32Sums, check_a_sum_is_that_of_its_parts_in_any_order),
+        (Float32Clipping, check_one_example_keeps_the_sensitivity_to_the_last_bit),
+        (
+            RoundedToTheNearestUnit,
+            check_one_example_keeps_the_sensitivity_to_the_last_bit,
+        ),
+    ],
+)
+def test_rounding_that_breaks_the_sensitivity_is_refused(twin, check):
+    engine = twin(models.linear(), models.linear_loss, CLIP)
+    for coarse in CHECKS:
+        coarse(engine)
+    with pytest.raises(AssertionError):
+        check(engine)

@@ -7,57 +7,25 @@ plans and texts. Twins that let something else through must be refused.
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from tests.seqgan.small_release import HAM, LABELS, TEXTS, fitted, small_world
-from tfpriv.accounting import GaussianThreshold
-from tfpriv.dp_training import DPTrainer
-from tfpriv.dp_training.optimizer import DPKerasAdamOptimizer
-from tfpriv.mechanisms import GaussianCounts
-from tfpriv.mechanisms.partition_selection import SelectedPartitions
-from tfpriv.seqgan import guaranteed
+from tests.seqgan.small_release import (
+    LABELS,
+    OTHER_LABELS,
+    OTHER_TEXTS,
+    TEXTS,
+    fitted,
+    pinned,
+    small_world,
+)
 from tfpriv.seqgan.guaranteed import GuaranteedMethod
-
-OTHER_TEXTS = ["win", "", "quite other words 1 2 3", *HAM[:1] * 11, "now " * 40]
-OTHER_LABELS = ["spam", "ham", "ham", *["spam"] * 11, "nobody's"]
 
 
 @pytest.fixture(autouse=True, scope="module")
 def world():
     with small_world():
         yield
-
-
-@contextlib.contextmanager
-def pinned():
-    """Mechanisms release the same whatever they are given; yields training plans."""
-    plans = []
-
-    def release(mechanism, counts):
-        return np.random.default_rng(counts.size).normal(5, 3, counts.shape)
-
-    def select(counts, noise_multiplier, delta):
-        selected = SelectedPartitions(("ham", "spam"), np.array([20.0, 30.0]))
-        return selected, GaussianThreshold(noise_multiplier, delta)
-
-    def sums(trainer, *_):
-        plans.append(trainer.plan)
-        return trainer.engine.zeros()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(GaussianCounts, "release", release)
-        patch.setattr(guaranteed, "select_partitions", select)
-        patch.setattr(DPTrainer, "_private_sums", sums)
-        patch.setattr(
-            DPKerasAdamOptimizer,
-            "_noise_like",
-            lambda self, tensors: [tf.zeros_like(t) for t in tensors],
-        )
-        yield plans
 
 
 def released(folder, texts, labels, **settings):

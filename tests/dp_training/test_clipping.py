@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
+import hypothesis
+import hypothesis.strategies as st
 import keras
 import numpy as np
 import pytest
@@ -52,7 +56,7 @@ def test_without_clipping_the_sum_is_the_gradient_of_the_summed_loss():
     variables = [v.value for v in model.trainable_variables]
     gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, variables)]
     for ours, plain in zip(
-        sums("loop", model, inputs, clip=1e6), gradients, strict=True
+        sums("loop", model, inputs, clip=1e2), gradients, strict=True
     ):
         np.testing.assert_allclose(ours, plain, atol=1e-5)
 
@@ -125,6 +129,60 @@ def test_every_example_has_its_own_dropout():
     assert set(kernel.ravel()) == {0.0, 2.0, 4.0}
 
 
+def float32(**limits):
+    return st.floats(width=32, **limits)
+
+
+@hypothesis.given(
+    st.lists(float32(allow_nan=False, allow_infinity=False), min_size=1, max_size=9),
+    st.floats(2.0**-60, 2.0**60),
+)
+@hypothesis.example([3.4e38] * 9, 2.0**-60)
+@hypothesis.example([1e-45, 0.0, -1e-45], 1.0)
+@hypothesis.example([0.1, 0.2, -0.3], 0.3)
+def test_units_are_never_longer_than_the_clip_and_hardly_shorter(values, clip):
+    engine = make_engine("loop", models.linear(), models.linear_loss, clip)
+    values = np.array(values, np.float32)
+    half = len(values) // 2
+    parts = engine.to_units([tf.constant(values[:half]), tf.constant(values[half:])])
+    assert {part.dtype for part in parts} == {tf.int64}
+    units = np.concatenate(parts)
+    length = sum(Fraction(int(x)) ** 2 for x in units) * Fraction(engine.unit) ** 2
+    assert length <= Fraction(clip) ** 2
+    norm = np.linalg.norm(values.astype("float64"))
+    expected = values.astype("float64") * min(1.0, clip / max(norm, 1e-300))
+    assert np.abs(units * engine.unit - expected).max() <= clip * 2.0**-21
+    assert np.all(units * np.sign(values) >= 0)
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_units_of_a_gradient_that_is_not_finite_are_zero(odd):
+    engine = make_engine("loop", models.linear(), models.linear_loss, 1.0)
+    units = engine.to_units([tf.constant([odd, 1.0]), tf.constant([[0.0, 2.0]])])
+    assert not any(np.any(part) for part in units)
+
+
+def test_the_rows_of_a_table_keep_to_the_clip_however_tokens_repeat():
+    ids = keras.Input((6,), dtype="int32")
+    embedded = layers.Embedding(5, 3)(ids)
+    model = keras.Model(ids, layers.Dense(1)(layers.Flatten()(embedded)))
+    rows = np.random.default_rng(0).integers(0, 5, (40, 6)).astype("int32")
+    engine = make_engine("loop", model, lambda m, x: m(x)[:, 0] * 1e3, 0.7)
+    run = tf.function(engine.clipped_sum, autograph=False)
+    total = [np.zeros(v.shape) for v in engine.variables]
+    for row in rows:
+        alone = run((tf.constant(row[None]),), tf.constant([True]))
+        flat = [
+            Fraction(float(x)) for x in np.concatenate([np.ravel(s) for s in alone])
+        ]
+        assert 0.69**2 < sum(x * x for x in flat) <= Fraction(0.7) ** 2
+        total = [a + b for a, b in zip(total, alone, strict=True)]
+    together = run((tf.constant(rows),), tf.ones(40, bool))
+    for a, b in zip(total, together, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert not any(np.any(s) for s in run((tf.constant(rows),), tf.zeros(40, bool)))
+
+
 def test_a_loss_over_the_batch_is_refused():
     def loss(model, x):
         return tf.reduce_mean(model(x))
@@ -146,7 +204,7 @@ def test_a_model_that_is_not_built_is_refused():
         make_engine("loop", model, models.linear_loss, 1.0)
 
 
-@pytest.mark.parametrize("clip", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("clip", [0.0, -1.0, float("nan"), float("inf"), 1e-30, 1e30])
 def test_a_clip_that_does_not_clip_is_refused(clip):
     with pytest.raises(InputError, match="l2_norm_clip"):
         make_engine("loop", models.linear(), models.linear_loss, clip)

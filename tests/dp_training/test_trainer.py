@@ -125,6 +125,21 @@ def test_it_learns_under_noise():
     assert (np.argmax(model(x), axis=1) == y).mean() > 0.85
 
 
+def test_sums_meet_their_noise_before_anything_is_rounded(monkeypatch):
+    trainer = DPTrainer(models.logistic(), models.cross_entropy, plan(), 0.1)
+    optimizer, seen = trainer.optimizer, []
+    draw = optimizer._noise_like
+
+    def noise_like(sums):
+        noise = draw(sums)
+        seen.extend([*sums, *noise])
+        return noise
+
+    monkeypatch.setattr(optimizer, "_noise_like", noise_like)
+    trainer.step(data())
+    assert {tensor.dtype for tensor in seen} == {tf.float64}
+
+
 def test_public_records_are_clipped_too():
     wild = (np.full((1, 2), 1e6, np.float32),)
     model = models.linear()

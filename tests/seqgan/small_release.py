@@ -6,9 +6,15 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfpriv.accounting import GaussianThreshold
+from tfpriv.dp_training import DPTrainer
+from tfpriv.dp_training.optimizer import DPKerasAdamOptimizer
+from tfpriv.mechanisms import GaussianCounts
+from tfpriv.mechanisms.partition_selection import SelectedPartitions
 from tfpriv.seqgan import class_gan, guaranteed
 from tfpriv.seqgan.budget import ReleaseBudget
 from tfpriv.seqgan.class_gan import GANSettings
@@ -41,6 +47,9 @@ SPAM = ["subscribe to my channel", "win a phone now", "check out my channel"]
 HAM = ["i like this song", "the best song", "this video is great"]
 TEXTS = [*SPAM * 7, *HAM * 7]
 LABELS = ["spam"] * 21 + ["ham"] * 21
+# Records that have nothing in common with these.
+OTHER_TEXTS = ["win", "", "quite other words 1 2 3", *HAM[:1] * 11, "now " * 40]
+OTHER_LABELS = ["spam", "ham", "ham", *["spam"] * 11, "nobody's"]
 SECRET = "xyzzyplugh"
 # So large that 21 records are always enough to be found and counted.
 EPSILON = 30.0
@@ -69,6 +78,34 @@ def small_world() -> Iterator[LanguagePrior]:
             yield prior
         finally:
             tf.config.run_functions_eagerly(eager)
+
+
+@contextlib.contextmanager
+def pinned():
+    """Mechanisms release the same whatever they are given; yields training plans."""
+    plans = []
+
+    def release(mechanism, counts):
+        return np.random.default_rng(counts.size).normal(5, 3, counts.shape)
+
+    def select(counts, noise_multiplier, delta):
+        selected = SelectedPartitions(("ham", "spam"), np.array([20.0, 30.0]))
+        return selected, GaussianThreshold(noise_multiplier, delta)
+
+    def sums(trainer, *_):
+        plans.append(trainer.plan)
+        return trainer.engine.zeros()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GaussianCounts, "release", release)
+        patch.setattr(guaranteed, "select_partitions", select)
+        patch.setattr(DPTrainer, "_private_sums", sums)
+        patch.setattr(
+            DPKerasAdamOptimizer,
+            "_noise_like",
+            lambda self, tensors: [tf.zeros_like(t) for t in tensors],
+        )
+        yield plans
 
 
 def fitted(

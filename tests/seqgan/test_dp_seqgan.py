@@ -1,9 +1,13 @@
 """From records to synthetic records and a statement, as a user has it."""
 
 import dataclasses
+import errno
 import itertools
 import json
+import os
+import pathlib
 import re
+import stat
 
 import hypothesis
 import hypothesis.strategies as st
@@ -22,10 +26,12 @@ from tests.seqgan.small_release import (
     small_world,
 )
 from tfpriv._errors import InputError
+from tfpriv.cli.run_folder import RunFolder
 from tfpriv.datasets import TextDataset
 from tfpriv.seqgan import dp_seqgan, seed_model
 from tfpriv.seqgan.dp_seqgan import DPSeqGAN
 from tfpriv.seqgan.published import PublishedSettings
+from tfpriv.seqgan.run_store import RunStore
 from tfpriv.text.prior import LanguagePrior
 
 ENGLISH = LanguagePrior.load
@@ -172,7 +178,7 @@ def test_the_statement_covers_everything_within_the_epsilon_asked_for(with_netwo
     persons, releases = value["not_covered"]
     assert "group privacy" in persons
     assert "epsilons add up" in releases
-    assert any("float32" in line for line in value["assumptions"])
+    assert any("noise is drawn as float64" in a for a in value["assumptions"])
 
 
 def test_the_statement_holds_no_number_of_records(world):
@@ -231,6 +237,63 @@ def test_a_loaded_model_is_the_one_that_was_saved(with_networks, chosen, tmp_pat
     )
 
 
+@pytest.mark.parametrize("part", ["generator-0.keras", "counts.npz", "model.json"])
+def test_a_save_that_fails_midway_leaves_the_model_that_was_there(
+    with_networks, part, tmp_path, monkeypatch
+):
+    folder = tmp_path / "model"
+
+    def fail(path, *_, **__):
+        assert path.name == part
+        path.write_bytes(b"PK")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def save_on_a_full_disk():
+        with monkeypatch.context() as patch:
+            if part == "model.json":
+                patch.setattr(dp_seqgan, "write_json", fail)
+            elif part == "counts.npz":
+                patch.setattr(pathlib.Path, "write_bytes", _failing_for(part))
+            else:
+                generator = with_networks.method.classes[0].gan.generator
+                patch.setattr(type(generator), "save", lambda _, path: fail(path))
+            with pytest.raises(OSError, match="No space"):
+                with_networks.save(folder)
+
+    save_on_a_full_disk()
+    assert list(tmp_path.iterdir()) == []
+    with_networks.save(folder)
+    save_on_a_full_disk()
+    assert list(tmp_path.iterdir()) == [folder]
+    assert DPSeqGAN.load(folder).generate(9) == with_networks.generate(9)
+
+
+def _failing_for(name):
+    write_bytes = pathlib.Path.write_bytes
+
+    def failing(path, data):
+        if path.name == name:
+            write_bytes(path, b"PK")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write_bytes(path, data)
+
+    return failing
+
+
+def test_a_model_of_what_was_released_has_the_modes_of_the_umask(model, tmp_path):
+    before = os.umask(0o022)
+    try:
+        model.save(tmp_path / "model")
+        other = DPSeqGAN.seqgan()
+        other.method = model.method
+        other.save(tmp_path / "private")
+    finally:
+        os.umask(before)
+    for name, mode in (("model", 0o644), ("private", 0o600)):
+        modes = {stat.S_IMODE(f.stat().st_mode) for f in (tmp_path / name).iterdir()}
+        assert modes == {mode}
+
+
 def test_a_folder_without_a_whole_model_is_refused(model, tmp_path):
     with pytest.raises(InputError, match=r"DPSeqGAN\.save"):
         DPSeqGAN.load(tmp_path)
@@ -246,6 +309,49 @@ def test_a_run_folder_of_other_settings_is_refused(world, tmp_path):
     with pytest.raises(InputError, match="another epsilon"):
         fit(run_dir=tmp_path, epsilon=4.0)
     assert len(fit(run_dir=tmp_path).generate(3)) == 3
+
+
+def ledger_of(run_dir):
+    return RunStore(run_dir).ledger(limit_epsilon=EPSILON, delta=1e-5).events()
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        dataset([*TEXTS[:-1], SECRET]),
+        dataset(TEXTS[::-1], LABELS[::-1]),
+        dataset(TEXTS[1:], LABELS[1:]),
+        dataset(TEXTS, ["ham", *LABELS[1:]]),
+    ],
+    ids=["text", "order", "one less", "label"],
+)
+def test_a_run_goes_on_with_its_own_records_and_no_others(world, tmp_path, others):
+    class HalfWay(Exception):
+        pass
+
+    def stop(stage, done):
+        if stage == "seed corpus":
+            raise HalfWay
+
+    model = DPSeqGAN(EPSILON, discriminator_steps=0, settings=SETTINGS)
+    with pytest.raises(HalfWay):
+        model.fit(dataset(), run_dir=tmp_path, report=stop)
+    charged = ledger_of(tmp_path)
+    assert len(charged) == 4
+    with pytest.raises(InputError, match="received others") as caught:
+        fit(others, run_dir=tmp_path)
+    assert SECRET not in str(caught.value)
+    assert ledger_of(tmp_path) == charged
+    assert len(fit(run_dir=tmp_path).generate(3)) == 3
+    assert ledger_of(tmp_path) == charged
+
+
+def test_the_command_and_the_api_seal_a_run_alike(world, tmp_path):
+    with RunFolder(tmp_path / "run", zip(TEXTS, LABELS, strict=True)) as folder:
+        fit(run_dir=folder.internal)
+        with pytest.raises(InputError, match="received others"):
+            fit(dataset(TEXTS[:-1], LABELS[:-1]), run_dir=folder.internal)
+    RunFolder(tmp_path / "run", zip(TEXTS, LABELS, strict=True)).close()
 
 
 def test_a_fit_that_is_broken_off_leaves_the_model_as_it_was(world):

@@ -67,6 +67,103 @@ def test_nothing_is_unpickled(store):
         store.arrays("counts")
 
 
+RECORDS = [("hunter2 one", "ham"), ("hunter2 two", "spam")]
+OTHERS = [
+    RECORDS[::-1],
+    RECORDS[:1],
+    [*RECORDS, RECORDS[0]],
+    [(RECORDS[0][0], "spam"), RECORDS[1]],
+    [(RECORDS[0][0] + RECORDS[0][1], ""), RECORDS[1]],
+    [(text[:-1] + "2", label) for text, label in RECORDS],
+    [],
+]
+
+
+def check_a_run_is_of_the_records_that_began_it(folder, store=RunStore):
+    for number, others in enumerate(OTHERS):
+        run = folder / str(number)
+        assert store(run).claim(RECORDS)
+        assert store(run).claim(iter(RECORDS))
+        assert not store(run).claim(others)
+        assert store(run).claim(RECORDS)
+    seals = {path.read_text() for path in folder.glob("*/records.hmac")}
+    assert len(seals) == len(OTHERS), "a seal without a key"
+    for path in folder.glob("*/records.*"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert "hunter2" not in path.read_text()
+
+
+def test_a_run_is_of_the_records_that_began_it(tmp_path):
+    check_a_run_is_of_the_records_that_began_it(tmp_path)
+
+
+class AnyOrder(RunStore):
+    def claim(self, records):
+        return super().claim(sorted(records))
+
+
+class TextsAlone(RunStore):
+    def claim(self, records):
+        return super().claim((text,) for text, _ in records)
+
+
+class Joined(RunStore):
+    def claim(self, records):
+        return super().claim([("".join(part for r in records for part in r),)])
+
+
+class SealsAnew(RunStore):
+    def claim(self, records):
+        (self.folder / "records.hmac").unlink(missing_ok=True)
+        return super().claim(records)
+
+
+class NoKey(RunStore):
+    def claim(self, records):
+        (self.folder / "records.key").write_text("0" * 64)
+        return super().claim(records)
+
+
+@pytest.mark.parametrize("twin", [AnyOrder, TextsAlone, Joined, SealsAnew, NoKey])
+def test_a_twin_that_lets_other_records_in_is_refused(twin, tmp_path):
+    with pytest.raises(AssertionError):
+        check_a_run_is_of_the_records_that_began_it(tmp_path, twin)
+
+
+def test_records_are_the_same_whatever_type_of_string_they_are(store):
+    assert store.claim(RECORDS)
+    assert store.claim([tuple(map(np.str_, record)) for record in RECORDS])
+    assert store.claim([list(record) for record in RECORDS])
+
+
+def test_without_the_key_nobody_is_let_in(store):
+    assert store.claim(RECORDS)
+    (store.folder / "records.key").unlink()
+    assert not store.claim(RECORDS)
+
+
+@pytest.mark.parametrize("content", ["", "häm", "0" * 64])
+def test_a_damaged_seal_lets_nobody_in(store, content):
+    assert store.claim(RECORDS)
+    (store.folder / "records.hmac").write_text(content, encoding="utf-8")
+    assert not store.claim(RECORDS)
+
+
+def test_a_run_that_lost_its_seal_is_refused(store):
+    assert store.claim(RECORDS)
+    store.ledger(limit_epsilon=1.0, delta=1e-5)
+    (store.folder / "records.hmac").unlink()
+    with pytest.raises(InputError, match=r"without records\.hmac"):
+        store.claim(RECORDS)
+
+
+def test_results_without_a_ledger_are_refused(store):
+    assert store.claim(RECORDS)
+    store.save_arrays("tokens", {"x": np.arange(3)})
+    with pytest.raises(InputError, match="what it spent is not known"):
+        store.claim(RECORDS)
+
+
 def test_without_a_folder_nothing_outlives_the_store():
     store = RunStore()
     folder = store.folder

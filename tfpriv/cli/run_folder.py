@@ -6,16 +6,18 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tfpriv._errors import InputError
-from tfpriv._files import PRIVATE, atomic_write
+from tfpriv._files import PRIVATE
 
 _LEAST_FREE = 200 * 2**20
 _OURS = frozenset({"release", "internal"})
 _STAGED = "staged"
+# The setting that names what made a run; those of `tfpriv synthesize` have none.
+_COMMAND = "command"
 # What an opening that was killed may have left, before anything was read or paid.
 _BEFORE_WORK = ("run.lock", "records.", ".records.")
 
@@ -24,14 +26,13 @@ class RunFolder:
     """`release/` (may leave) and `internal/` (mode 0700, must not) of one run.
 
     Opening it takes a lock that is held until `close`, so that two processes never
-    work on one run, and checks that it belongs to these records: an HMAC under a key
-    of its own, kept in `internal/`, detects a changed file and nothing more. While it
-    is open, files that this process makes are private (umask 077) unless whoever
-    writes them says otherwise: libraries that save models do not ask.
+    work on one run, and checks that it belongs to these records (`RunStore.claim`).
+    While it is open, files that this process makes are private (umask 077) unless
+    whoever writes them says otherwise: libraries that save models do not ask.
 
     Args:
         path: the folder; made if missing. It has to be empty or hold a run.
-        records: the private records, in order.
+        records: the private records, in order: text and label of each.
         settings: of the run, as far as the caller knows them; another value than the
             run began with is refused.
 
@@ -44,13 +45,14 @@ class RunFolder:
     def __init__(
         self,
         path: Path,
-        records: Iterable[Any],
+        records: Iterable[Sequence[str]],
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = path
         self.release = path / "release"
         self.internal = path / "internal"
         self._check_free_to_use()
+        self._new = not path.exists(), not self.internal.exists()
         try:
             self.internal.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.internal.chmod(0o700)
@@ -63,7 +65,6 @@ class RunFolder:
         self._lock = self._locked()
         self._umask = os.umask(0o077)
         try:
-            self._check_ledger()
             self._check_settings(settings or {})
             self._check_room()
             self._check_records(records)
@@ -94,6 +95,21 @@ class RunFolder:
                 os.replace(file, self.release / file.name)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
+
+    def abandon(self) -> None:
+        """Takes away what opening made, where that was a new run; then closes.
+
+        For what can be refused only after opening, with nothing done yet: the folder
+        is not left to records or settings that no run was made of.
+        """
+        new_path, new_run = self._new
+        self.close()
+        if new_run:
+            shutil.rmtree(self.internal, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                self.release.rmdir()
+                if new_path:
+                    self.path.rmdir()
 
     def close(self) -> None:
         """Lets go of the lock."""
@@ -151,31 +167,28 @@ class RunFolder:
                             "folder."
                         )
 
-    def _check_ledger(self) -> None:
-        """Refuses a run that has results and no account of what they cost."""
-        if (self.internal / "ledger.jsonl").exists():
-            return
-        paid = [self.internal / "labels.json", *self.internal.glob("*.npz")]
-        if any(path.exists() for path in paid):
-            raise InputError(
-                f"Expected the ledger of the run in {self.path}, received a run "
-                "without internal/ledger.jsonl: what it spent is not known. Restore "
-                "that file and its .head, or name a new output folder."
-            )
-
     def _check_settings(self, settings: Mapping[str, Any]) -> None:
         try:
             saved = json.loads(
                 (self.internal / "config.json").read_text(encoding="utf-8")
             )
-            changed = [name for name in settings if saved[name] != settings[name]]
+            other = saved.get(_COMMAND) != settings.get(_COMMAND)
+            changed = []
+            if not other:
+                changed = [name for name in settings if saved[name] != settings[name]]
         except FileNotFoundError:
             return
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise InputError(
                 f"Expected the settings of a run in {self.internal / 'config.json'}, "
                 "received a damaged file. Name a new output folder."
             ) from None
+        if other:
+            raise InputError(
+                f"Expected an empty folder or an earlier run of this command for "
+                f"--output, received {self.path}, which holds a run of another. Name "
+                "a new folder."
+            )
         if changed:
             name = changed[0]
             raise InputError(
@@ -187,7 +200,9 @@ class RunFolder:
     def _remove_leftovers(self) -> None:
         """Removes what a killed write left: nobody else has the lock."""
         for path in self.internal.glob(".*"):
-            if path.is_file():
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
                 path.unlink()
 
     def _locked(self) -> Any:
@@ -216,27 +231,10 @@ class RunFolder:
                 f"received {free >> 20} MB. Free some, or name another folder."
             )
 
-    def _check_records(self, records: Iterable[Any]) -> None:
-        import hashlib
-        import hmac
-        import secrets
+    def _check_records(self, records: Iterable[Sequence[str]]) -> None:
+        from tfpriv.seqgan.run_store import RunStore
 
-        key_path = self.internal / "records.key"
-        seal_path = self.internal / "records.hmac"
-        if not key_path.exists():
-            with atomic_write(key_path, mode=PRIVATE) as file:
-                file.write(secrets.token_hex(32))
-        digest = hmac.new(
-            key_path.read_text(encoding="utf-8").encode(), digestmod=hashlib.sha256
-        )
-        for record in records:
-            part = repr(record).encode("utf-8", "surrogatepass")
-            digest.update(len(part).to_bytes(8, "big") + part)
-        seal = digest.hexdigest()
-        if not seal_path.exists():
-            with atomic_write(seal_path, mode=PRIVATE) as file:
-                file.write(seal)
-        elif not hmac.compare_digest(seal_path.read_text(encoding="utf-8"), seal):
+        if not RunStore(self.internal).claim(records):
             raise InputError(
                 f"Expected the records of the run in {self.path}, received others: the "
                 "file changed, or it is another. Give the same file to go on, or name "

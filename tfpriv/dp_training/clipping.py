@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import abc
 import importlib
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 import keras
 import tensorflow as tf
@@ -24,6 +25,10 @@ PerExampleLoss = Callable[..., tf.Tensor]
 _MODULES = {"loop": "loop_engine", "jacobian": "jacobian_engine"}
 _ENGINES: dict[str, type[ClippingEngine]] = {}
 
+# So that a unit and its inverse are float32 numbers.
+_CLIP_RANGE = (2.0**-64, 2.0**64)
+_SHORTER = 1.0 - 2.0**-22
+
 
 class ClippingEngine(abc.ABC):
     """Sums the clipped gradients of a batch, one gradient an example.
@@ -36,19 +41,27 @@ class ClippingEngine(abc.ABC):
     An example whose gradient is not finite adds exactly 0, so that it can do no
     more than any other; a masked row adds exactly 0 whatever it holds.
 
+    With `exact_sums` the above holds to the last bit and not only up to the
+    rounding of floating-point numbers, which crafted examples can drive far past C
+    (Mironov 2012, doi 10.1145/2382196.2382264; Casacuberta et al. 2022,
+    arXiv:2207.10635): clipped gradients are whole multiples of `unit`, so their sum
+    is exact in any order, for up to 2^23 examples a step.
+
     Args:
         model: keras.Model, built. Its trainable variables are those of now.
         per_example_loss: callable, `(model, *inputs)` -> (batch,). It may use
             TensorFlow and Keras operations only, and the loss of an example may
             depend on that example alone.
-        l2_norm_clip: float. C.
+        l2_norm_clip: float. C, from 2^-64 to 2^64.
 
     Raises:
-        InputError: if the model has no trainable variables yet or a layer mixes
-            the examples of a batch.
+        InputError: if the clip is out of range, the model has no trainable variables
+            yet or a layer mixes the examples of a batch.
     """
 
     name: str
+    # Whether the sums are those of `to_units`, exact and in any order the same.
+    exact_sums = False
     # Whether XLA compiles `clipped_sum`.
     jit_compile = False
 
@@ -59,6 +72,11 @@ class ClippingEngine(abc.ABC):
         l2_norm_clip: float,
     ) -> None:
         _validation.positive(l2_norm_clip=l2_norm_clip)
+        if not _CLIP_RANGE[0] <= l2_norm_clip <= _CLIP_RANGE[1]:
+            raise InputError(
+                f"Expected 2^-64 <= l2_norm_clip <= 2^64, received "
+                f"l2_norm_clip={l2_norm_clip}. Scale the loss."
+            )
         _refuse_batch_statistics(model)
         if not model.trainable_variables:
             raise InputError(
@@ -77,6 +95,11 @@ class ClippingEngine(abc.ABC):
         """The L2 norm by which one example can change the sum: `l2_norm_clip`."""
         return self.l2_norm_clip
 
+    @property
+    def unit(self) -> float:
+        """What gradients are multiples of: a power of two, C * 2^-30 to C * 2^-29."""
+        return math.ldexp(1.0, math.frexp(self.l2_norm_clip)[1] - 30)
+
     @abc.abstractmethod
     def clipped_sum(
         self, inputs: tuple[tf.Tensor, ...], mask: tf.Tensor
@@ -91,8 +114,7 @@ class ClippingEngine(abc.ABC):
             mask: bool tensor (batch,). False rows add exactly 0.
 
         Returns:
-            One dense tensor a trainable variable, of its shape, in float32 or in
-            the variable's type where that is wider.
+            One dense float64 tensor a trainable variable, of its shape.
         """
 
     def losses(self, inputs: tuple[tf.Tensor, ...]) -> tf.Tensor:
@@ -112,9 +134,40 @@ class ClippingEngine(abc.ABC):
             )
         return tf.cast(losses, wide_dtype(losses.dtype))
 
+    def to_units(self, gradients: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """Clips the gradient of one example and rounds it towards 0 to whole units.
+
+        Args:
+            gradients: the coordinates of ONE example's gradient, each once; tensors
+                of any shapes, float32 or float64, at most 2^28 coordinates together.
+
+        Returns:
+            int64 tensors of the same shapes. Times `unit` they have an L2 norm of at
+            most C, exactly; all are 0 where the gradient is not finite.
+        """
+        if not gradients:
+            return []
+        # The float64 norm is at most 2^28 * 2^-53 off, relatively, and the float32
+        # scale and product 2^-24 each: together less than the 2^-22 that the scale
+        # is short of C / norm. Rounding towards 0 then lengthens no coordinate.
+        squares = [tf.nn.l2_loss(tf.cast(g, tf.float64)) for g in gradients]
+        norm = tf.sqrt(2.0 * tf.add_n(squares))
+        clip = self.l2_norm_clip * _SHORTER
+        scale = (clip / self.unit) / tf.maximum(norm, clip)
+        scale = tf.where(tf.math.is_finite(norm), scale, 0.0)
+        return [
+            # Where the scale is 0, NaN and infinity become 0 as well.
+            tf.cast(tf.math.multiply_no_nan(g, tf.cast(scale, g.dtype)), tf.int64)
+            for g in gradients
+        ]
+
+    def from_units(self, total: tf.Tensor) -> tf.Tensor:
+        """Returns a sum of `to_units` as float64, exact up to 2^23 examples."""
+        return tf.cast(total, tf.float64) * self.unit
+
     def zeros(self) -> list[tf.Tensor]:
         """Returns the sum over no examples."""
-        return [tf.zeros(v.shape, wide_dtype(v.dtype)) for v in self.variables]
+        return [tf.zeros(v.shape, tf.float64) for v in self.variables]
 
 
 def register_engine(
@@ -153,7 +206,7 @@ def make_engine(
 
 
 def wide_dtype(dtype: tf.DType) -> tf.DType:
-    """Returns the type that sums and norms over `dtype` are held in."""
+    """Returns the type that losses, gradients and noise of `dtype` are held in."""
     return tf.float64 if tf.as_dtype(dtype) == tf.float64 else tf.float32
 
 

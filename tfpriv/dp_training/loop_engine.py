@@ -6,8 +6,6 @@ import tensorflow as tf
 
 from tfpriv.dp_training.clipping import ClippingEngine, register_engine, wide_dtype
 
-_Gradient = tf.Tensor | tf.IndexedSlices | None
-
 
 @register_engine("loop")
 class LoopEngine(ClippingEngine):
@@ -17,9 +15,12 @@ class LoopEngine(ClippingEngine):
     are compared with and fall back to. Inside a tf.function the loop is a graph
     loop: no Python runs per example. Padding costs nothing, since masked rows
     are never looked at. Gradients of embedding tables stay sparse: only the rows
-    that the example's tokens name are normed and added, repeated tokens being
-    summed before they are normed.
+    that the example's tokens name are normed and kept, repeated tokens being
+    summed before they are normed; the table is filled once, when the loop is done.
+    Sums are exact: see `ClippingEngine.to_units`.
     """
+
+    exact_sums = True
 
     def clipped_sum(
         self, inputs: tuple[tf.Tensor, ...], mask: tf.Tensor
@@ -27,63 +28,79 @@ class LoopEngine(ClippingEngine):
         """See `ClippingEngine.clipped_sum`."""
         rows = tf.cast(tf.reshape(tf.where(mask), [-1]), tf.int32)
         count = tf.size(rows)
+        # Whose gradients are sparse is known once the loop's body was traced.
+        tables = {i: v.shape for i, v in enumerate(self.variables) if v.shape.rank == 2}
+        sparse: set[int] = set()
 
         def add_example(
-            step: tf.Tensor, sums: list[tf.Tensor]
-        ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+            step: tf.Tensor, totals: list, places: dict, parts: dict
+        ) -> tuple[tf.Tensor, list, dict, dict]:
+            totals, places, parts = list(totals), dict(places), dict(parts)
             example = tuple(x[rows[step]][tf.newaxis] for x in inputs)
             gradients = self._example_gradients(example)
-            scale = self._scale(gradients)
-            return step + 1, [
-                _add_scaled(total, gradient, scale)
-                for total, gradient in zip(sums, gradients, strict=True)
-            ]
+            for i, gradient in gradients.items():
+                if isinstance(gradient, tf.IndexedSlices):
+                    if i in tables:
+                        sparse.add(i)
+                        named, gradient = _each_row_once(gradient)
+                        places[i] = places[i].write(step, named)
+                    gradients[i] = tf.convert_to_tensor(gradient)
+            units = self.to_units([*gradients.values()])
+            for i, unit in zip(gradients, units, strict=True):
+                if i in sparse:
+                    parts[i] = parts[i].write(step, unit)
+                else:
+                    totals[i] = totals[i] + unit
+            return step + 1, totals, places, parts
 
-        _, sums = tf.while_loop(
-            lambda step, _: step < count, add_example, (tf.constant(0), self.zeros())
+        start = (
+            tf.constant(0),
+            # A scalar 0 takes a variable's shape when an example is added to it.
+            [tf.constant(0, tf.int64) for _ in self.variables],
+            {i: _rows_of_examples(count) for i in tables},
+            {i: _rows_of_examples(count, shape[1]) for i, shape in tables.items()},
         )
-        return sums
+        any_shape = tf.nest.map_structure(lambda _: tf.TensorShape(None), start)
+        _, totals, places, parts = tf.while_loop(
+            lambda step, *_: step < count, add_example, start, any_shape
+        )
+        for i in sparse:
+            totals[i] = tf.math.unsorted_segment_sum(
+                parts[i].concat(), places[i].concat(), tables[i][0]
+            )
+        return [
+            self.from_units(tf.broadcast_to(total, variable.shape))
+            for total, variable in zip(totals, self.variables, strict=True)
+        ]
 
-    def _example_gradients(self, example: tuple[tf.Tensor, ...]) -> list[_Gradient]:
+    def _example_gradients(
+        self, example: tuple[tf.Tensor, ...]
+    ) -> dict[int, tf.Tensor | tf.IndexedSlices]:
+        """The gradients of one example by number of the variable, where it has one."""
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(self.variables)
             losses = self.losses(example)
-        return [_widened(g) for g in tape.gradient(losses, self.variables)]
-
-    def _scale(self, gradients: list[_Gradient]) -> tf.Tensor:
-        squares = [_squared_norm(g) for g in gradients if g is not None]
-        if not squares:
-            return tf.constant(0.0)
-        norm = tf.sqrt(tf.add_n([tf.cast(s, tf.float32) for s in squares]))
-        scale = self.l2_norm_clip / tf.maximum(norm, self.l2_norm_clip)
-        return tf.where(tf.math.is_finite(norm), scale, 0.0)
+        gradients = tape.gradient(losses, self.variables)
+        return {i: _widened(g) for i, g in enumerate(gradients) if g is not None}
 
 
-def _widened(gradient: _Gradient) -> _Gradient:
+def _rows_of_examples(count: tf.Tensor, *width: int) -> tf.TensorArray:
+    """An array with an element an example: its rows of a table, as many as it has."""
+    return tf.TensorArray(
+        tf.int64, size=count, infer_shape=False, element_shape=(None, *width)
+    )
+
+
+def _widened(gradient: tf.Tensor | tf.IndexedSlices) -> tf.Tensor | tf.IndexedSlices:
     # A norm taken in half precision would let an example be clipped too little.
     if isinstance(gradient, tf.IndexedSlices):
         values = tf.cast(gradient.values, wide_dtype(gradient.dtype))
         return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
-    if gradient is None:
-        return None
     return tf.cast(gradient, wide_dtype(gradient.dtype))
 
 
-def _squared_norm(gradient: tf.Tensor | tf.IndexedSlices) -> tf.Tensor:
-    if isinstance(gradient, tf.IndexedSlices):
-        rows, position = tf.unique(gradient.indices)
-        gradient = tf.math.unsorted_segment_sum(
-            gradient.values, position, tf.size(rows)
-        )
-    return 2.0 * tf.nn.l2_loss(gradient)
-
-
-def _add_scaled(total: tf.Tensor, gradient: _Gradient, scale: tf.Tensor) -> tf.Tensor:
-    if gradient is None:
-        return total
-    scale = tf.cast(scale, total.dtype)
-    # The scale of a gradient that is not finite is 0, and 0 * NaN must be 0.
-    if isinstance(gradient, tf.IndexedSlices):
-        values = tf.math.multiply_no_nan(gradient.values, scale)
-        return tf.tensor_scatter_nd_add(total, gradient.indices[:, tf.newaxis], values)
-    return total + tf.math.multiply_no_nan(gradient, scale)
+def _each_row_once(gradient: tf.IndexedSlices) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the distinct rows of a table that a gradient names, and their sums."""
+    rows, position = tf.unique(tf.cast(gradient.indices, tf.int64))
+    sums = tf.math.unsorted_segment_sum(gradient.values, position, tf.size(rows))
+    return rows, sums

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from tfpriv._errors import InputError
-from tfpriv._files import PRIVATE, write_json
+from tfpriv._files import write_json
 from tfpriv._validation import integer, one_of, probability
-from tfpriv.accounting import PrivacyStatement, PrivateRead
+from tfpriv.accounting import NonPrivate, PrivacyStatement, PrivateRead
 from tfpriv.datasets import TextDataset
 from tfpriv.seqgan.budget import ReleaseBudget
 from tfpriv.seqgan.class_gan import GANSettings
 from tfpriv.seqgan.guaranteed import GuaranteedMethod
+from tfpriv.seqgan.model_folder import model_folder
 from tfpriv.seqgan.progress_bar import terminal_report
 from tfpriv.seqgan.published import PublishedMethod, PublishedSettings
 from tfpriv.seqgan.run_store import RunStore
@@ -36,8 +37,8 @@ _PUBLIC = (
 )
 _DECLARED = "the label names, which were declared public"
 _FLOATS = (
-    "the discriminator's clipped sums and Gaussian noise are float32 numbers, taken "
-    "as exact",
+    "the discriminator's Gaussian noise is drawn as float64 numbers and taken as "
+    "exact; the clipped sums that it is added to are exact",
 )
 
 
@@ -135,7 +136,8 @@ class DPSeqGAN:
             data: TextDataset with labels. Every record whose label is declared or
                 selected is used, duplicates too.
             run_dir: folder for ledger and checkpoints (private). Given again after a
-                kill, training goes on from there. None keeps nothing.
+                kill, with the same records in the same order, training goes on from
+                there. None keeps nothing.
             report: called with (stage, share done) now and then; None shows a
                 progress bar on a terminal.
 
@@ -144,7 +146,7 @@ class DPSeqGAN:
 
         Raises:
             InputError: no labels, fewer than two of them, or a run folder of
-                another configuration.
+                another configuration or of other records.
             BudgetExceeded: earlier interrupted runs spent the budget.
         """
         if data.labels is None:
@@ -159,7 +161,7 @@ class DPSeqGAN:
         method = self._make_method()
         with contextlib.ExitStack() as stack:
             store = stack.enter_context(contextlib.closing(RunStore(run_dir)))
-            self._check_run(store)
+            self._check_run(store, data)
             if report is None:
                 report = stack.enter_context(terminal_report())
             ledger = method.fit(data.texts, data.labels, store=store, report=report)
@@ -237,18 +239,24 @@ class DPSeqGAN:
     def save(self, folder: str | os.PathLike) -> None:
         """Writes the fitted model to a folder: arrays, JSON and Keras weights.
 
-        In guaranteed mode nothing in it is more than what was paid for.
+        The folder is there as a whole or not at all, and takes the place of a model
+        that was saved there before. In guaranteed mode nothing in it is more than
+        what was paid for, and its files have the modes that the umask gives; in the
+        other modes all of it is as private as the records, and only the owner may
+        read it.
+
+        Raises:
+            InputError: the folder holds anything else than a saved model.
         """
         method = self._fitted()
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        method.save(folder)
         config = self._config() | {
             "columns": list(self._columns),
             "labels_found": list(method.labels),
             "reads": [read.to_json() for read in self._reads],
         }
-        write_json(folder / "model.json", config, mode=PRIVATE)
+        with model_folder(folder, private=self.mode != "guaranteed") as staged:
+            method.save(staged)
+            write_json(staged / "model.json", config)
 
     @classmethod
     def load(cls, folder: str | os.PathLike) -> DPSeqGAN:
@@ -289,7 +297,10 @@ class DPSeqGAN:
         return _PUBLIC if self.labels is None else (*_PUBLIC, _DECLARED)
 
     def _trained_privately(self) -> bool:
-        return any(read.name == "discriminator" for read in self._reads)
+        return any(
+            read.name == "discriminator" and read.event != NonPrivate()
+            for read in self._reads
+        )
 
     def _budget(self) -> ReleaseBudget:
         return ReleaseBudget(
@@ -323,7 +334,12 @@ class DPSeqGAN:
             "published": dataclasses.asdict(self.published),
         }
 
-    def _check_run(self, store: RunStore) -> None:
+    def _check_run(self, store: RunStore, data: TextDataset) -> None:
+        if not store.claim(zip(data.texts, data.labels, strict=True)):
+            raise InputError(
+                f"Expected the records of the run in {store.folder}, received others. "
+                "Give the same data set to go on, or take another run_dir."
+            )
         config = json.loads(json.dumps(self._config()))
         saved = store.json("config")
         if saved is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ import keras
 import numpy as np
 
 from tfpriv._errors import BudgetExceeded
-from tfpriv._files import atomic_write, write_json
+from tfpriv._files import write_json
 from tfpriv.accounting import (
     Compose,
     DPSGDPlan,
@@ -322,7 +323,11 @@ class GuaranteedMethod:
         return private_reads(ledger, notes)
 
     def save(self, folder: Path) -> None:
-        """Writes what `load` needs; all of it was released by a mechanism."""
+        """Writes what `load` needs; all of it was released by a mechanism.
+
+        Whoever calls it sees to it that a folder of which only half was written is
+        none: see `model_folder`.
+        """
         counts = self.seed_model.counts
         arrays = dataclasses.asdict(counts)
         for number, fitted in enumerate(self.classes):
@@ -330,8 +335,10 @@ class GuaranteedMethod:
                 arrays[f"words/{number}"] = fitted.gan.words.tokens
                 path = folder / f"generator-{number}.keras"
                 fitted.gan.generator.save(path)
-        with atomic_write(folder / "counts.npz", binary=True) as file:
-            np.savez(file, **arrays)
+        # Through memory: on a full disk, zipfile would complain once more, later.
+        whole = io.BytesIO()
+        np.savez(whole, **arrays)
+        (folder / "counts.npz").write_bytes(whole.getbuffer())
         write_json(
             folder / "classes.json",
             [

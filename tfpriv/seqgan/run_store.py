@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import io
 import json
 import os
+import secrets
 import tempfile
 import zipfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,9 @@ import numpy as np
 from tfpriv._errors import InputError
 from tfpriv._files import PRIVATE, atomic_write, write_json
 from tfpriv.accounting import PrivacyLedger
+
+_KEY, _SEAL = "records.key", "records.hmac"
+_LEDGER = "ledger.jsonl"
 
 
 class RunStore:
@@ -41,8 +48,53 @@ class RunStore:
     def ledger(self, *, limit_epsilon: float, delta: float) -> PrivacyLedger:
         """Returns the run's ledger."""
         return PrivacyLedger(
-            self.folder / "ledger.jsonl", limit_epsilon=limit_epsilon, delta=delta
+            self.folder / _LEDGER, limit_epsilon=limit_epsilon, delta=delta
         )
+
+    def claim(self, records: Iterable[Sequence[str]]) -> bool:
+        """Makes a new run that of these records, and says whether an old one is.
+
+        What a run paid for was measured on its own records; with others, one budget
+        would pay for two data sets. An HMAC under a key of the run's own detects
+        other records and, without the key, tells nothing of them.
+
+        Args:
+            records: the private records in order, each the same number of strings:
+                a text and its label.
+
+        Returns:
+            Whether they are the run's.
+
+        Raises:
+            InputError: the run lost its ledger or its seal.
+        """
+        key_path, seal_path = self.folder / _KEY, self.folder / _SEAL
+        ledger = (self.folder / _LEDGER).exists()
+        paid = [self.folder / "labels.json", *self.folder.glob("*.npz")]
+        if not ledger and any(path.exists() for path in paid):
+            raise InputError(
+                f"Expected the ledger of the run in {self.folder}, received a run "
+                f"without {_LEDGER}: what it spent is not known. Restore that file and "
+                "its .head, or name a new output folder."
+            )
+        if ledger and not seal_path.exists():
+            raise InputError(
+                f"Expected the seal of the run in {self.folder}, received a run "
+                f"without {_SEAL}: what records it is of is not known. Restore that "
+                "file, or name a new output folder."
+            )
+        if not key_path.exists():
+            with atomic_write(key_path, mode=PRIVATE) as file:
+                file.write(secrets.token_hex(32))
+        digest = hmac.new(key_path.read_bytes(), digestmod=hashlib.sha256)
+        for record in records:
+            part = repr(tuple(map(str, record))).encode("utf-8", "surrogatepass")
+            digest.update(len(part).to_bytes(8, "big") + part)
+        seal = digest.hexdigest()
+        if not seal_path.exists():
+            with atomic_write(seal_path, mode=PRIVATE) as file:
+                file.write(seal)
+        return hmac.compare_digest(seal_path.read_bytes(), seal.encode())
 
     def arrays(self, name: str) -> dict[str, np.ndarray] | None:
         """Returns the arrays saved under a name, or None."""
