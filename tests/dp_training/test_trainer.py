@@ -198,6 +198,13 @@ def test_every_step_charges_the_event_of_the_plan():
     assert ledger.charges == [("gan", PoissonGaussian(0.25, 2.0), "spam")] * 2
 
 
+def test_sums_that_are_not_exact_charge_no_ledger():
+    model, _ = twins()
+    with pytest.raises(InputError, match="exact"):
+        DPTrainer(model, models.cross_entropy, plan(), 0.1, Ledger(), engine="jacobian")
+    DPTrainer(model, models.cross_entropy, plan(), 0.1, engine="jacobian")
+
+
 def test_a_real_ledger_stops_the_run_at_its_limit(tmp_path):
     full = plan(noise_multiplier=2.0)
     path = tmp_path / "ledger.jsonl"

@@ -60,7 +60,8 @@ class DPTrainer:
             sums are divided by `batch_size` whatever was drawn.
         learning_rate: float or a `tf_keras` schedule.
         ledger: PrivacyLedger, or None: then only `plan.steps` is a limit.
-        engine: str. A name of `clipping.engine_names()`.
+        engine: str. A name of `clipping.engine_names()`; with a ledger, of one
+            whose sums are exact.
         regulariser: `(model)` -> scalar tensor, of the weights alone; added after
             the noise.
         physical_batch_size: int. Rows that are computed at once; by default
@@ -97,6 +98,12 @@ class DPTrainer:
         self.part = part
         self.steps_taken = 0
         self.engine = make_engine(engine, model, per_example_loss, plan.l2_norm_clip)
+        if ledger is not None and not self.engine.exact_sums:
+            raise InputError(
+                f"Expected an engine whose sums are exact for a run that is charged, "
+                f"received engine={engine!r}: what the ledger states rests on that. "
+                "Use engine='loop', or no ledger."
+            )
         self.sampler = _make_sampler(plan, physical_batch_size)
         self.optimizer = DPKerasAdamOptimizer(
             l2_norm_clip=plan.l2_norm_clip,

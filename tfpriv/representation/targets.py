@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from tfpriv._errors import InputError
 from tfpriv._validation import non_negative
@@ -48,6 +49,22 @@ def check_texts(texts: Any) -> list[str]:
     if not rows:
         raise InputError("Expected at least one text, received none.")
     return rows
+
+
+def check_dataset(dataset: tf.data.Dataset) -> None:
+    """Refuses a data set of single texts, or whose first component is no text."""
+    spec = dataset.element_spec
+    spec = spec[0] if isinstance(spec, tuple) else spec
+    rank = {tf.string: 1, tf.int32: 2}.get(getattr(spec, "dtype", None))
+    if rank is None:
+        raise InputError(
+            f"Expected a data set of (texts, targets), received {dataset.element_spec}."
+        )
+    if spec.shape.rank is not None and spec.shape.rank != rank:
+        raise InputError(
+            "Expected a data set of batches of texts, received one of single texts. "
+            "Call .batch(32) on it."
+        )
 
 
 def check_targets(

@@ -11,7 +11,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfpriv._errors import InputError
 from tfpriv._validation import integer, non_negative, one_of
 from tfpriv.accounting import LaplaceCertificate, RepresentationStatement
 from tfpriv.layers import RANDOMNESS_ASSUMPTION
@@ -22,6 +21,7 @@ from tfpriv.representation.design import ReleaseDesign
 from tfpriv.representation.encoder import PrivateEncoder
 from tfpriv.representation.targets import (
     check_class_weights,
+    check_dataset,
     check_targets,
     check_texts,
 )
@@ -328,6 +328,7 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
     def predict(self, x: Any, *, batch_size: int = 64, **kwargs: Any) -> np.ndarray:
         """Returns task probabilities, float32 (n, num_classes), one release a text."""
         if isinstance(x, tf.data.Dataset):
+            check_dataset(x)
             return super().predict(x.map(self._tokenised), **kwargs)
         batches = TextBatches(
             self.encoder.word_pieces, check_texts(x), {}, batch_size, shuffle=False
@@ -381,6 +382,7 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         shuffle: bool = False,
     ) -> tf.data.Dataset:
         if isinstance(x, tf.data.Dataset):
+            check_dataset(x)
             return x.map(self._tokenised, num_parallel_calls=tf.data.AUTOTUNE)
         texts = check_texts(x)
         targets = check_targets(
@@ -405,11 +407,6 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
 
     def _tokenised(self, texts: tf.Tensor, *targets: Any) -> Any:
         if texts.dtype == tf.string:
-            if texts.shape.rank != 1:
-                raise InputError(
-                    "Expected a data set of batches of texts, received one of single "
-                    "texts. Call .batch(32) on it."
-                )
             texts = self.encoder.word_pieces(texts)
         return (texts, *targets) if targets else texts
 
@@ -418,6 +415,8 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         return len(row) - int(continues.sum())
 
     def _release_function(self) -> Any:
+        if self.run_eagerly:
+            return self.encoder
         if self._compiled_release is None:
             self._compiled_release = tf.function(
                 lambda ids: self.encoder(ids, training=False),
