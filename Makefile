@@ -17,7 +17,7 @@ UNFINISHED = $(VENV)/.tfpriv-unfinished
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(INSTALLED)  ## a private sample in, a synthetic CSV and its privacy statement out
+demo: $(INSTALLED)  ## a private sample in: a synthetic CSV, and representations that hide gender
 	@$(VENV)/bin/tfpriv demo --output demo $(ARGS)
 
 test: $(INSTALLED)  ## all tests but the slow ones, doctests included

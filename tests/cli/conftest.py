@@ -135,3 +135,76 @@ def full_disk(monkeypatch):
     monkeypatch.setattr("tfpriv._files.tempfile.mkstemp", noted)
     monkeypatch.setattr("tfpriv._files.os.fdopen", opened)
     return full
+
+
+# Representations: a BERT of a few thousand weights, and a run on it.
+
+SENTENCES = {
+    ("good", "female"): "she {} her great table , {}",
+    ("good", "male"): "he {} his good car , {}",
+    ("bad", "female"): "her awful door {} , {}",
+    ("bad", "male"): "his bad car {} , {}",
+}
+ACTIONS = ["walks", "runs", "sees", "is", "was", "love", "hate", "play"]
+WORDS = ["the", "a", "it", "you", "we", "they", "man", "woman", "fine", "sad", "."]
+TASK = ["--text", "CONTENT", "--label", "MOOD", "--private", "GENDER"]
+QUICK = ["--epochs", "2", "--batch-size", "32", "--no-tensorboard"]
+
+
+def gendered(count: int = 160) -> list[list[str]]:
+    """Rows of CONTENT, MOOD, GENDER; every text has the secret, no two are equal."""
+    kinds = list(SENTENCES)
+    found = []
+    for number in range(count):
+        mood, gender = kinds[number % len(kinds)]
+        action = ACTIONS[number // 4 % len(ACTIONS)]
+        word = " ".join(WORDS[number // 32 % len(WORDS)] for _ in range(1 + number % 3))
+        text = SENTENCES[mood, gender].format(action, word)
+        found.append([f"{text} {SECRET}{number}", mood, gender])
+    return found
+
+
+def write_gendered(path, records=None):
+    columns = ("CONTENT", "MOOD", "GENDER")
+    return write(path, gendered() if records is None else records, columns)
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory):
+    """The folder of a tiny BERT, as KerasNLP writes one."""
+    import keras_nlp
+
+    from tests.representation.conftest import VOCABULARY, make_backbone
+
+    folder = tmp_path_factory.mktemp("bert") / "tiny"
+    make_backbone().save_to_preset(folder)
+    tokenizer = keras_nlp.models.BertTokenizer(vocabulary=VOCABULARY, lowercase=True)
+    tokenizer.save_to_preset(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory, bert):
+    """A finished run, to be read and not written: (its folder, its file)."""
+    folder = tmp_path_factory.mktemp("trained")
+    file = write_gendered(folder / "private.csv")
+    line = ["rmat", "train", file, *TASK, "--output", folder / "run", *QUICK]
+    assert main.run([str(part) for part in [*line, "--preset", bert]]) == 0
+    return folder / "run", file
+
+
+@pytest.fixture(scope="session")
+def trained_model(trained):
+    """The model of that run, loaded once."""
+    from tfpriv.cli._representation_run import load_model
+
+    return load_model(trained[0])
+
+
+@pytest.fixture
+def preloaded(trained_model, monkeypatch):
+    """Spares commands the loading of the run's model, which takes seconds."""
+    for command in ("encode", "rmat_attack"):
+        monkeypatch.setattr(
+            f"tfpriv.cli.{command}.load_model", lambda folder: trained_model
+        )

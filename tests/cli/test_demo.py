@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from tfpriv._errors import InputError
+from tfpriv.cli import _demo_representation
+from tfpriv.cli._representation_run import targets
 from tfpriv.datasets import load
 
 
@@ -25,7 +28,25 @@ def quick(tiny, monkeypatch):
         return {"LogisticRegression": {"real": 0.875, "synthetic": 0.75}}
 
     monkeypatch.setattr("tfpriv.cli.demo._accuracy", accuracy)
+    monkeypatch.setattr(_demo_representation.RepresentationDemo, "run", _compared)
     return compared
+
+
+def _compared(self):
+    """What the second half gives, without a BERT."""
+    with self.folder.staged_release() as staged:
+        (staged / "statement.txt").write_text("Certified: epsilon 4 per release")
+    area = {"value": 0.75, "low": 0.5, "high": 1.0}
+    row = {"task_macro_f1": 0.8125, "epsilon": 4.0, "attack": {"auc": area}}
+    return {
+        "folder": str(self.folder.path),
+        "backbone": "MiniLM",
+        "private": "gender",
+        "privacy": str(self.folder.release / "privacy.json"),
+        "statement": str(self.folder.release / "statement.txt"),
+        "rmat": row,
+        "unprotected": {**row, "epsilon": None},
+    }
 
 
 def test_a_demo_says_what_it_wrote_and_compares_accuracies(quick, run, tmp_path):
@@ -37,6 +58,9 @@ def test_a_demo_says_what_it_wrote_and_compares_accuracies(quick, run, tmp_path)
         assert str(tmp_path / "demo" / "release" / name) in out
     for words in ("10 of 2000 synthetic rows", "0.875", "0.750", "synthetic rows"):
         assert words in out
+    for words in ("RMAT", "unprotected", "0.812", "0.750 [0.500, 1.000]", "epsilon 4"):
+        assert words in out
+    assert str(tmp_path / "demo-rmat" / "release" / "privacy.json") in out
     [(real, synthetic, test)] = quick
     parts = load("sample")
     assert real == parts.train
@@ -55,6 +79,53 @@ def test_json_alone_is_on_stdout(quick, run, tmp_path):
     assert result["accuracy"]["LogisticRegression"]["synthetic"] == 0.75
     assert len(result["examples"]) == 10
     assert result["epsilon"] <= 8
+    assert result["representation"]["rmat"]["epsilon"] == 4
+
+
+def test_either_half_runs_alone(quick, run, tmp_path):
+    output = tmp_path / "demo"
+    code, out, err = run("demo", "--half", "synthetic", "--output", output, "--json")
+    assert code == 0, err
+    assert "representation" not in json.loads(out)
+    assert not (tmp_path / "demo-rmat").exists()
+    output = tmp_path / "b"
+    code, out, _ = run("demo", "--half", "representation", "--output", output, "--json")
+    assert set(json.loads(out)) == {"representation", "seconds"}
+    assert not output.exists()
+    assert (tmp_path / "b-rmat").is_dir()
+
+
+def test_both_halves_use_the_same_parts_of_the_sample(tmp_path):
+    from tfpriv.cli._representation_run import parts_of
+
+    demo = _demo_representation.RepresentationDemo(tmp_path / "demo-rmat", 0)
+    demo.folder.close()
+    parts = parts_of(demo.data, _demo_representation._SPLIT_KEY)
+    theirs = load("sample", seed=0)
+    for ours, other in zip(parts, theirs, strict=True):
+        assert set(ours.texts) == set(other.texts)
+    config = {
+        "label_names": demo.data.label_names,
+        "private_names": demo.data.private_names,
+    }
+    for values in targets(parts.train, config).values():
+        assert set(values) == {0, 1}
+
+
+def test_without_minilm_a_small_bert_is_made_once(tmp_path, monkeypatch, capsys):
+    from tfpriv import representation
+
+    def missing():
+        raise InputError("Expected MiniLM to be installed.")
+
+    monkeypatch.setattr(representation, "minilm_folder", missing)
+    demo = _demo_representation.RepresentationDemo(tmp_path / "demo-rmat", 0)
+    with demo.folder:
+        settings = demo._on_a_bert()
+        assert demo._on_a_bert() == settings
+        model = settings.build(2, 2)
+    assert "not installed" in capsys.readouterr().err
+    assert model.encode(["Win a free phone now!", ""]).shape == (2, 2)
 
 
 def test_ctrl_c_while_classifiers_train_keeps_the_release(
@@ -78,6 +149,11 @@ def test_bad_input_is_refused_before_work(refused, tmp_path):
     assert "'notes'" in refused("demo", "--output", tmp_path / "folder")
     assert "seed=-1" in refused("demo", "--output", tmp_path / "new", "--seed", "-1")
     assert not (tmp_path / "new").exists()
+    assert "representation" in refused("demo", "--half", "none")
+    (tmp_path / "new-rmat").mkdir()
+    (tmp_path / "new-rmat" / "notes").write_text("mine")
+    assert "'notes'" in refused("demo", "--output", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.slow
@@ -94,4 +170,8 @@ def test_the_whole_demo(tmp_path):
     for row in result["accuracy"].values():
         assert row["real"] > 0.65
         assert row["synthetic"] > 0.6
+    told = result["representation"]
+    assert told["unprotected"]["attack"]["leaks"]
+    assert told["rmat"]["attack"]["auc"]["low"] < 0.55
+    assert told["rmat"]["task_macro_f1"] > 0.7
     assert result["seconds"] < 900

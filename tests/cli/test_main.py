@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from typing import Annotated
 
 import pytest
 import typer
@@ -127,7 +128,9 @@ def test_version_is_printed(capsys):
     assert capsys.readouterr().out == f"tfpriv {__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["account", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], *([name, "--help"] for name in main.COMMANDS)], ids=str
+)
 def test_help_imports_nothing_heavy(arguments):
     code = (
         "import sys, tfpriv.cli.main as m; m.run(sys.argv[1:]);"
@@ -161,6 +164,52 @@ def test_a_reader_that_goes_away_is_no_traceback():
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("name", ["account", "datasets"])
+@pytest.mark.parametrize("name", main.COMMANDS)
 def test_every_listed_command_loads(name):
     assert main.load(name).name == name
+
+
+def _said(capsys, *arguments):
+    """What a command line prints, blanks and line breaks evened out."""
+    assert main.run([*arguments, "--help"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return " ".join(out.split())
+
+
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_the_help_of_every_command_says_what_it_does_and_what_it_takes(capsys, name):
+    command = main.load(name)
+    said = _said(capsys, name)
+    assert said.startswith(f"Usage: tfpriv {name} ")
+    assert "-h, --help" in said
+    _describes(command, said)
+    parts = getattr(command, "commands", {}).values()
+    # A group that only holds commands prints nothing of its own.
+    assert " --json " in said or parts
+    for part in parts:
+        said = _said(capsys, name, part.name)
+        assert said.startswith(f"Usage: tfpriv {name} {part.name} ")
+        assert " --json " in said
+        _describes(part, said)
+
+
+def _describes(command, said):
+    first_line = " ".join(command.help.split("\n\n")[0].split())
+    assert first_line.endswith(".")
+    assert first_line in said
+    for parameter in command.params:
+        names = [name for name in parameter.opts if name.startswith("-")]
+        for name in names or [parameter.metavar or parameter.name.upper()]:
+            assert f" {name} " in f" {said} ", name
+
+
+def test_an_option_that_help_leaves_out_is_noticed(command, capsys):
+    def body(
+        odd: Annotated[int, typer.Option("--odd", hidden=True)] = 1,
+    ) -> None:
+        """Does a thing."""
+
+    command(body)
+    with pytest.raises(AssertionError, match="--odd"):
+        _describes(main.load("probe"), _said(capsys, "probe"))

@@ -108,6 +108,38 @@ def test_other_settings_are_refused_and_named(path):
         assert "damaged" in refused(path, epsilon=8.0)
 
 
+def test_a_run_of_another_command_is_refused_as_such(path):
+    RunFolder(path, RECORDS).close()
+    config = path / "internal" / "config.json"
+    config.write_text('{"epsilon": 8.0}')
+    assert "a run of another" in refused(path, command="rmat train", epsilon=8.0)
+    config.write_text('{"command": "rmat train", "epsilon": 8.0}')
+    assert "a run of another" in refused(path, epsilon=8.0)
+    RunFolder(path, RECORDS, {"command": "rmat train"}).close()
+
+
+def test_a_new_run_that_is_abandoned_leaves_nothing(path):
+    before = os.umask(0o022)
+    try:
+        with RunFolder(path, RECORDS) as folder:
+            (folder.internal / "config.json").write_text("{}")
+            folder.abandon()
+        assert not path.exists()
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)
+    path.mkdir(parents=True)
+    RunFolder(path, RECORDS).abandon()
+    assert list(path.iterdir()) == []
+
+
+def test_a_run_that_had_begun_is_not_abandoned(path):
+    RunFolder(path, RECORDS).close()
+    RunFolder(path, RECORDS).abandon()
+    assert (path / "internal" / "records.hmac").exists()
+    refused(path, RECORDS[:1])
+
+
 def test_an_opening_that_was_killed_can_be_repeated(path):
     RunFolder(path, RECORDS).close()
     internal = path / "internal"

@@ -132,6 +132,36 @@ def test_options_that_are_missing_are_named(refused, private):
     assert "FILE" in refused("synthesize", *COLUMNS, "--output", "x")
 
 
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "tfrecord"])
+def test_a_text_too_long_is_refused_before_work_and_only_its_place_is_named(
+    refused, private, command, output, kind
+):
+    texts = [text for _, text, _ in rows(ham=3, spam=3)]
+    texts[1] = f"{SECRET} " * 12_501
+    data = TextDataset(
+        texts,
+        ["ham"] * 3 + ["spam"] * 3,
+        text_column="CONTENT",
+        label_column="CLASS",
+    )
+    path = private.with_suffix(f".{kind}")
+    write_table(data, path)
+    line = refused("synthesize", path, *command[2:])
+    # The header of a table is its row 1.
+    place = {"jsonl": "line 2", "tfrecord": "record 2"}.get(kind, "row 3")
+    assert f"at most 100000 characters in column 'CONTENT' of {place} " in line
+    assert str(len(texts[1])) not in line
+    assert not output.exists()
+
+
+def test_a_text_of_the_greatest_length_is_read(tiny, run, private, command):
+    records = rows(ham=60, spam=60)
+    records[0][1] = "song " * 20_000
+    write(private, records)
+    code, _, err = run(*command)
+    assert code == 0, err
+
+
 def test_a_file_of_empty_texts_is_refused(refused, private, command):
     write(private, [[SECRET, "", "ham"], [SECRET, "  ", "spam"]])
     assert "at least one row with a text" in refused(*command)

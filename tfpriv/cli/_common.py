@@ -7,6 +7,7 @@ import errno
 import json
 import math
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -45,12 +46,20 @@ def resumable(folder: Path) -> Iterator[None]:
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted. {mend}.") from None
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if not _is_full(error):
             raise
         raise OSError(
             f"Expected room for the files of the run, received a full disk "
-            f"({error.strerror}). Free some. {mend}; what is in release/ is untouched."
+            f"({os.strerror(error.errno or errno.ENOSPC)}). Free some. {mend}; what is "
+            "in release/ is untouched."
         ) from error
+
+
+def _is_full(error: OSError) -> bool:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    # HDF5, in which Keras keeps weights, has the reason in its message alone.
+    return error.errno is None and os.strerror(errno.ENOSPC) in str(error)
 
 
 @contextlib.contextmanager
@@ -68,6 +77,9 @@ def quiet_import() -> Iterator[None]:
     try:
         os.dup2(nowhere, 2)
         yield
+        if "tensorflow" in sys.modules:
+            # Looks for a GPU now: the complaint that there is none goes nowhere too.
+            sys.modules["tensorflow"].config.list_physical_devices("GPU")
     finally:
         os.dup2(kept, 2)
         os.close(kept)

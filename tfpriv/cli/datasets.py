@@ -58,7 +58,10 @@ def list_datasets(
 @app.command()
 def prepare(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="The data set, youtube_spam for one.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="The data set, youtube_spam for one."),
+    ],
     source: Annotated[
         Path | None,
         typer.Option(

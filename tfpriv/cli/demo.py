@@ -1,14 +1,16 @@
-"""`tfpriv demo`: the main job on the bundled sample, from records to a release."""
+"""`tfpriv demo`: both halves of the package on the bundled sample."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfpriv._validation import integer
+from tfpriv._errors import InputError
+from tfpriv._validation import integer, one_of
 from tfpriv.cli._common import (
     ConfigOption,
     JsonOption,
@@ -17,6 +19,7 @@ from tfpriv.cli._common import (
     quiet_import,
     resumable,
 )
+from tfpriv.cli._demo_representation import RepresentationDemo, show_comparison
 from tfpriv.cli.run_folder import RunFolder
 from tfpriv.cli.synthesize import (
     check_classes,
@@ -33,6 +36,7 @@ app = typer.Typer()
 _EPSILON, _DELTA = 8.0, 1e-5
 _ROWS = 2000
 _SPLIT_SEED = 0
+_HALVES = ("both", "synthetic", "representation")
 
 
 @app.command()
@@ -40,42 +44,95 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", metavar="DIR", help="Folder of the run.")
     ] = Path("demo"),
+    half: Annotated[
+        str,
+        typer.Option(
+            "--half", metavar="HALF", help="both, synthetic or representation."
+        ),
+    ] = "both",
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="Of weights and text.")
     ] = 0,
     as_json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
-    """Synthesize from the bundled sample, and compare it with the real data.
+    """Synthesize from the bundled sample, and encode it, beside the real data.
 
     Three fifths of the sample are the private records. Classifiers are trained once
     on them and once on the synthetic rows, and tested on a fifth that neither saw.
+    Then a BERT learns representations that tell spam from ham and not the author's
+    gender; attackers try them, and the BERT's own vectors without protection. This
+    half is in a folder of its own, DIR-rmat.
     """
     del config
     started = time.monotonic()
-    with before_work():
-        integer(0, seed=seed)
-        from tfpriv.datasets import load
-
-        parts = load("sample", seed=_SPLIT_SEED)
-        check_classes(parts.train, None, _DELTA, "guaranteed")
-        settings = {"epsilon": _EPSILON, "delta": _DELTA, "seed": seed}
-        records = zip(parts.train.texts, parts.train.labels, strict=True)
-        folder = RunFolder(output, records, settings)
-    with folder, resumable(output):
-        with quiet_import():
-            from tfpriv.seqgan.dp_seqgan import DPSeqGAN
-
-        model = DPSeqGAN(**settings)
-        show_plan(model)
-        result, synthetic = release(model, parts.train, folder, _ROWS)
-        result["accuracy"] = _accuracy(parts.train, synthetic, parts.test)
+    result: dict[str, Any] = {}
+    with contextlib.ExitStack() as opened:
+        with before_work():
+            integer(0, seed=seed)
+            one_of(_HALVES, half=half)
+            # Both before any work: a folder that is in the way is found out now.
+            if half != "representation":
+                synthesis = SynthesisDemo(output, seed)
+                opened.enter_context(synthesis.folder)
+            if half != "synthetic":
+                beside = output.with_name(f"{output.name}-rmat")
+                try:
+                    representation = RepresentationDemo(beside, seed)
+                except InputError:
+                    if half == "both":
+                        synthesis.folder.abandon()
+                    raise
+                opened.enter_context(representation.folder)
+        if half != "representation":
+            with resumable(output):
+                result |= synthesis.run()
+        if half != "synthetic":
+            with resumable(beside):
+                result["representation"] = representation.run()
     result["seconds"] = round(time.monotonic() - started)
     if as_json:
         print_json(result)
         return
-    show_result(result)
-    _show_accuracy(result["accuracy"])
+    if half != "representation":
+        show_result(result)
+        _show_accuracy(result["accuracy"])
+    if half != "synthetic":
+        show_comparison(result["representation"])
+
+
+class SynthesisDemo:
+    """DP-SeqGAN on the bundled sample.
+
+    Args:
+        path: folder of the run, an ordinary one of `tfpriv synthesize`.
+        seed: of weights and text.
+
+    Raises:
+        InputError: the folder cannot be used.
+    """
+
+    def __init__(self, path: Path, seed: int) -> None:
+        from tfpriv.datasets import load
+
+        self.parts = load("sample", seed=_SPLIT_SEED)
+        train = self.parts.train
+        check_classes(train, None, _DELTA, "guaranteed")
+        self.settings = {"epsilon": _EPSILON, "delta": _DELTA, "seed": seed}
+        records = zip(train.texts, train.labels, strict=True)
+        self.folder = RunFolder(path, records, self.settings)
+
+    def run(self) -> dict[str, Any]:
+        """Trains or goes on training, releases, and compares accuracies."""
+        with quiet_import():
+            from tfpriv.seqgan.dp_seqgan import DPSeqGAN
+
+        parts = self.parts
+        model = DPSeqGAN(**self.settings)
+        show_plan(model)
+        result, synthetic = release(model, parts.train, self.folder, _ROWS)
+        result["accuracy"] = _accuracy(parts.train, synthetic, parts.test)
+        return result
 
 
 def _accuracy(

@@ -29,6 +29,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "tfpriv.cli.synthesize",
         "Rewrite a private labelled text file into a synthetic one to share.",
     ),
+    "rmat": (
+        "tfpriv.cli.rmat",
+        "Train representations that do a task and hide an attribute; attack them.",
+    ),
+    "encode": (
+        "tfpriv.cli.encode",
+        "Release a private representation of each text of a file.",
+    ),
     "account": (
         "tfpriv.cli.account",
         "Epsilon of a DP-SGD run, or the noise that a target epsilon takes.",
@@ -39,7 +47,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "demo": (
         "tfpriv.cli.demo",
-        "The main job on a bundled artificial sample, in a few minutes.",
+        "Both halves on a bundled artificial sample, in a few minutes.",
     ),
 }
 

@@ -6,6 +6,7 @@ sets. `builders/` holds the TensorFlow Datasets builders. Nothing here imports
 TensorFlow until a TFRecord or a `tf.data.Dataset` is asked for.
 """
 
+from tfpriv.datasets.plain_texts import read_texts
 from tfpriv.datasets.readers import read_table
 from tfpriv.datasets.registry import data_folder, load, names, prepare, read
 from tfpriv.datasets.sentiment import vader_sentiment, with_vader_labels
@@ -24,6 +25,7 @@ __all__ = [
     "prepare",
     "read",
     "read_table",
+    "read_texts",
     "split",
     "vader_sentiment",
     "with_vader_labels",

@@ -168,7 +168,12 @@ def _read_sample(folder: Path) -> TextDataset:
     del folder  # Package data has no folder of the user's.
     path = importlib.resources.files("tfpriv.datasets") / "sample" / "comments.csv"
     return read_bytes(
-        path.read_bytes(), "the sample", format="csv", text="text", label="label"
+        path.read_bytes(),
+        "the sample",
+        format="csv",
+        text="text",
+        label="label",
+        private="gender",
     )
 
 

@@ -352,13 +352,18 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
             lengths = (min(words), max(words)) if words else None
         return self.encoder.certificate(lengths)
 
-    def privacy_statement(self) -> RepresentationStatement:
-        """Returns what a release guarantees, to whom, and what it does not cover."""
+    def privacy_statement(self, *, releases: int = 1) -> RepresentationStatement:
+        """Returns what a release guarantees, to whom, and what it does not cover.
+
+        Args:
+            releases: of one text, as in `encode`.
+        """
         return RepresentationStatement(
             self.certificate(),
             method=self.method,
             encoder_trained_on_private_text=bool(self.trained_steps.numpy()),
             randomness=RANDOMNESS_ASSUMPTION if self.design.scale else "",
+            releases=releases,
         )
 
     def _head(self, units: int, name: str) -> keras.Sequential:
