@@ -24,6 +24,9 @@ class AdversarialSteps:
     - "entropy": minus the entropy of its prediction (Basu Roy Chowdhury et al. 2021).
     - "reversal": its cross-entropy through a reversed gradient (Ganin et al. 2016; so
       in CAPE, Plant et al. 2021).
+
+    With scale="code" there are only K things that can be released, so losses are their
+    expectation over all of them, exactly, instead of that of one draw.
     """
 
     def train_step(self, data: Any) -> dict[str, tf.Tensor]:
@@ -31,7 +34,7 @@ class AdversarialSteps:
         ids, targets, weight = _unpack(data)
         adversary = self.adversary_head is not None
         with tf.GradientTape() as tape:
-            released = self.release(ids, training=True)
+            released = self._trained_on(ids)
             logits, task_loss = self._loss(
                 "label", self.task_head, released, targets, weight, training=True
             )
@@ -137,13 +140,25 @@ class AdversarialSteps:
         training: bool,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns logits (B, C) and the weighted mean cross-entropy."""
-        logits = tf.cast(head(released, training=training), tf.float32)
         labels = tf.cast(targets[name], tf.int32)
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        if training and self.design.scale == "code":
+            codes = tf.eye(self.design.dimension)
+            log_p = tf.nn.log_softmax(head(codes, training=True))
+            losses = -tf.gather(released @ log_p, labels, batch_dims=1)
+            logits = tf.math.log(released @ tf.exp(log_p))
+        else:
+            logits = tf.cast(head(released, training=training), tf.float32)
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
         of_class = self.class_weights.get(name)
         if of_class is not None:
             losses *= tf.gather(tf.constant(of_class, tf.float32), labels)
         return logits, _mean(losses, weight)
+
+    def _trained_on(self, ids: tf.Tensor) -> tf.Tensor:
+        """A release (B, d), or with codes how likely each is (B, K)."""
+        if self.design.scale == "code":
+            return self.encoder.code_probabilities(ids, training=True)
+        return self.release(ids, training=True)
 
     def _strength(self) -> tf.Tensor:
         weight = self.adversary_weight

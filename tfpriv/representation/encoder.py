@@ -82,19 +82,42 @@ class PrivateEncoder(keras.layers.Layer):
         Returns:
             float32 (B, output_dim).
         """
+        x = self._before_noise(ids, training)
+        if self.noise is not None:
+            x = self.noise(x)
+        for layer in self.post:
+            x = layer(x)
+        return tf.cast(x, tf.float32)
+
+    def code_probabilities(
+        self, ids: tf.Tensor, training: bool | None = None
+    ) -> tf.Tensor:
+        """Returns how likely each code would be released: NOT a release.
+
+        For training with scale="code": an expectation over codes has a gradient that
+        a drawn code has not. A text's code counts as drawn from the softmax of its
+        logits, and then goes through randomised response.
+
+        Args:
+            ids: int32 word pieces (B, T), as in `call`.
+            training: whether dropout is on.
+
+        Returns:
+            float32 (B, K).
+        """
+        keep = self.noise.keep_probability
+        other = (1 - keep) / (self.design.dimension - 1)
+        logits = tf.cast(self._before_noise(ids, training), tf.float32)
+        return other + (keep - other) * tf.nn.softmax(logits)
+
+    def _before_noise(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         ids, present = self._masked(ids)
         inputs = self._packed(ids, present)
         outputs = self.backbone(inputs, training=training)
         x = self.pooling({**outputs, "padding_mask": inputs["padding_mask"]})
         for layer in self.projection:
             x = layer(x, training=training)
-        if self.bound is not None:
-            x = self.bound(x)
-        if self.noise is not None:
-            x = self.noise(x)
-        for layer in self.post:
-            x = layer(x)
-        return tf.cast(x, tf.float32)
+        return x if self.bound is None else self.bound(x)
 
     def certificate(
         self, lengths: tuple[int, int] | None = None

@@ -367,14 +367,23 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         )
 
     def _head(self, units: int, name: str) -> keras.Sequential:
+        code = self.design.scale == "code"
         head = keras.Sequential(
             [
-                keras.layers.Dropout(self.dropout, dtype="float32"),
+                # A code is one number: without it nothing is left.
+                keras.layers.Dropout(0.0 if code else self.dropout, dtype="float32"),
                 keras.layers.Dense(units, dtype="float32"),
             ],
             name=name,
         )
         head.build((None, self.encoder.output_dim))
+        if code and name == "task_head":
+            # Codes begin as the classes in turn, with the log odds of the noise:
+            # from random weights a head of K rows takes an epoch to tell them apart.
+            turns = np.arange(self.design.dimension)[:, None] % units
+            odds = min(self.design.epsilon, _LARGEST_LOG_ODDS)
+            kernel = odds * (turns == np.arange(units)).astype(np.float32)
+            head.layers[-1].kernel.assign(kernel)
         return head
 
     def _batches(
@@ -430,4 +439,5 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         return self._compiled_release
 
 
+_LARGEST_LOG_ODDS = 6.0
 _KEPT = ("num_classes", "num_private_classes", "cap_adversary", "dropout", "seed")
