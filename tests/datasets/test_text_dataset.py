@@ -148,3 +148,13 @@ def test_no_file_gets_the_private_label(data, tmp_path, suffix):
     assert "SEX" not in path.read_text()
     with_private = len(next(iter(whole.to_tf_data())))
     assert with_private == 2
+
+
+def test_targets_number_the_names_of_the_training_part():
+    data = TextDataset(("a", "b"), labels=("y", "y"), private=("m", "f"))
+    targets = data.targets(("x", "y"))
+    assert targets["label"].tolist() == [1, 1]
+    assert targets["private"].tolist() == [1, 0]
+    with pytest.raises(InputError, match="row 0") as refused:
+        data.targets(("x", "z"))
+    assert "'y'" not in str(refused.value)

@@ -137,16 +137,7 @@ def warn_of_unseen(data: TextDataset, parts: Splits) -> None:
 
 def targets(data: TextDataset, config: Mapping[str, Any]) -> dict[str, Any]:
     """The labels of a part as numbers, in the order of the run's names."""
-    import numpy as np
-
-    numbered = {}
-    for target, names, values in (
-        ("label", config["label_names"], data.labels),
-        ("private", config["private_names"], data.private),
-    ):
-        codes = {name: code for code, name in enumerate(names)}
-        numbered[target] = np.array([codes[value] for value in values], np.int32)
-    return numbered
+    return data.targets(config["label_names"], config["private_names"])
 
 
 def new_config(

@@ -13,6 +13,7 @@ from tfpriv._errors import InputError
 from tfpriv.text.cleaning import canonical
 
 if TYPE_CHECKING:
+    import numpy as np
     import tensorflow as tf
 
 
@@ -108,6 +109,49 @@ class TextDataset:
     def private_names(self) -> tuple[str, ...]:
         """The distinct private labels in sorted order; empty without them."""
         return tuple(sorted(set(self.private or ())))
+
+    def targets(
+        self,
+        label_names: Sequence[str] | None = None,
+        private_names: Sequence[str] | None = None,
+    ) -> dict[str, np.ndarray]:
+        """Labels and private labels as numbers, what `tfpriv.RMAT.fit` takes.
+
+        Args:
+            label_names: in the order of their numbers; None is `label_names` of this
+                part. Give those of the training part to every part.
+            private_names: likewise.
+
+        Returns:
+            {"label": int32 (n,), "private": int32 (n,)}; what the data set lacks is
+            left out.
+
+        Raises:
+            InputError: a record whose label is not among the names; says its row only.
+
+        Examples:
+            >>> data = TextDataset(("a", "b"), labels=("no", "yes"))
+            >>> data.targets()
+            {'label': array([0, 1], dtype=int32)}
+        """
+        import numpy as np
+
+        numbered = {}
+        for target, names, values in (
+            ("label", label_names or self.label_names, self.labels),
+            ("private", private_names or self.private_names, self.private),
+        ):
+            if values is None:
+                continue
+            numbers = {name: number for number, name in enumerate(names)}
+            for row, value in enumerate(values):
+                if value not in numbers:
+                    raise InputError(
+                        f"Expected one of the {len(numbers)} names of {target!r} in "
+                        f"every row, received another in row {row}."
+                    )
+            numbered[target] = np.array([numbers[v] for v in values], np.int32)
+        return numbered
 
     def group_keys(self) -> tuple[str, ...]:
         """The group of each record: the declared one, or else the canonical text."""
