@@ -38,9 +38,10 @@ def compiled(model, *optimizers, **settings):
 
 
 METHODS = {
-    "rmat": (RMAT, {}),
-    "rmat-code": (RMAT, {"scale": "code", "epsilon": 3.0}),
-    "rmat-paper": (RMAT, {"scale": "min_max", "nominal_epsilon": 2.0}),
+    "rmat": (RMAT, {"scale": "l1"}),
+    # An epsilon at which two releases of 48 codes are never equal by chance.
+    "rmat-code": (RMAT, {"epsilon": 0.5}),
+    "rmat-paper": (RMAT, {"nominal_epsilon": 2.0}),
     "dpnr": (DPNR, {"mask_rate": 0.3}),
     "ads": (ADS, {}),
     "cape": (CAPE, {"post_units": (8, 8)}),
@@ -145,7 +146,7 @@ def test_encode_keeps_the_order_of_the_texts(tokenizer):
 
 
 def test_several_releases_differ(tokenizer):
-    model = build(RMAT, tokenizer)
+    model = build(RMAT, tokenizer, scale="l1")
     released = model.encode(TEXTS[:5], releases=3)
     assert released.shape == (5, 3, 3)
     assert len(np.unique(released[:, :, 0], axis=1)[0]) == 3
@@ -172,6 +173,7 @@ def test_encoder_moves_against_the_adversary(method, tokenizer):
     settings = {"dropout": 0.0}
     if method is RMAT:
         settings |= {"epsilon": 500.0, "mask_rate": 0.0, "cap_adversary": False}
+        settings |= {"scale": "l1"}
     if method is CAPE:
         settings |= {"nominal_epsilon": 500.0}
     model = build(method, tokenizer, **settings)

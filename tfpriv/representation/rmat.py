@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import keras
 
+from tfpriv._validation import integer
 from tfpriv.representation.design import ReleaseDesign
 from tfpriv.representation.text_model import PrivateTextModel
 
@@ -22,7 +23,8 @@ class RMAT(PrivateTextModel):
         epsilon: certified, of one release of one text at record level. 4 if neither
             this nor `nominal_epsilon` is given.
         nominal_epsilon: the papers' reading instead: noise of scale 1/epsilon.
-        scale: "l1", "min_max" (the paper's) or "code"; see `ReleaseDesign`.
+        scale: "code", "l1" or "min_max" (the paper's); see `ReleaseDesign`. None is
+            "code", or with `nominal_epsilon` "min_max".
         dimension: of the representation. None: `num_classes` with "l1" and "code",
             the backbone's width with "min_max".
         mask_rate, mask_mode, mask_unit, mask_replacement, pooling, hidden_units,
@@ -44,7 +46,7 @@ class RMAT(PrivateTextModel):
         num_private_classes: int,
         epsilon: float | None = None,
         nominal_epsilon: float | None = None,
-        scale: str = "l1",
+        scale: str | None = None,
         dimension: int | None = None,
         mask_rate: float = 0.1,
         mask_mode: str = "exact",
@@ -62,6 +64,9 @@ class RMAT(PrivateTextModel):
     ) -> None:
         if epsilon is None and nominal_epsilon is None:
             epsilon = 4.0
+        if scale is None:
+            scale = "code" if nominal_epsilon is None else "min_max"
+        integer(2, num_classes=num_classes)
         if dimension is None:
             wide = scale == "min_max"
             dimension = backbone.hidden_dim if wide else num_classes
