@@ -153,17 +153,24 @@ def test_a_file_that_cannot_be_used_is_refused(trained, refused, tmp_path):
     assert "config.json" in refused("encode", tmp_path, tmp_path / "a.jsonl")
 
 
-def test_a_full_disk_leaves_the_earlier_file(
+def test_an_earlier_release_is_not_overwritten(trained, refused, texts, tmp_path):
+    path = tmp_path / "out.jsonl"
+    path.write_text("earlier")
+    assert "paid for" in refused("encode", trained[0], texts, "--output", path)
+    assert path.read_text() == "earlier"
+    inside = trained[0] / "out.npy"
+    assert "outside" in refused("encode", trained[0], texts, "--output", inside)
+
+
+def test_a_full_disk_leaves_nothing(
     preloaded, trained, run, texts, tmp_path, full_disk
 ):
     path = tmp_path / "out.jsonl"
-    path.write_text("earlier")
     full_disk.append("out.jsonl")
     code, out, err = run("encode", trained[0], texts, "--output", path)
     assert (code, out) == (1, "")
     assert "No space left" in err.splitlines()[-1]
-    assert path.read_text() == "earlier"
-    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+    assert not [name for name in os.listdir(tmp_path) if "out" in name]
 
 
 def test_ctrl_c_is_code_130(preloaded, trained, run, texts, monkeypatch):

@@ -26,7 +26,12 @@ TARGETS = {"label": LABELS, "private": PRIVATE}
 
 def build(method, tokenizer, **settings):
     """A model that runs without a graph: tracing one takes longer than any test."""
-    arguments = {"num_classes": 3, "num_private_classes": 2, "seed": 1}
+    arguments = {
+        "num_classes": 3,
+        "num_private_classes": 2,
+        "seed": 1,
+        "public_backbone": True,
+    }
     model = method(make_backbone(), tokenizer, **{**arguments, **settings})
     model.run_eagerly = True
     return model
@@ -192,7 +197,7 @@ def test_encoder_moves_against_the_adversary(method, tokenizer):
 
 
 def test_capped_adversary_is_left_alone_at_chance(tokenizer):
-    model = build(RMAT, tokenizer, dropout=0.0)
+    model = build(RMAT, tokenizer, scale="l1", dropout=0.0)
     compiled(model, adversary_weight=1.0)
     logits = tf.constant([[9.0, -9.0]])
     model.adversary_head = lambda released, training: logits
@@ -371,3 +376,68 @@ def test_codes_are_trained_on_the_expected_loss_of_a_release(tokenizer):
 def test_codes_begin_as_the_classes(tokenizer):
     model = build(RMAT, tokenizer, scale="code", epsilon=2.0, dimension=5)
     assert np.argmax(model.task_head(np.eye(5)), axis=1).tolist() == [0, 1, 2, 0, 1]
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
+def test_no_text_moves_the_vector_of_another(policy, tokenizer):
+    """Bit for bit: what is behind the noise knows one text."""
+    keras.config.set_dtype_policy(policy)
+    try:
+        model = build(RMAT, tokenizer, nominal_epsilon=1.0, mask_rate=0.0)
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+    def vectors(other):
+        texts = tf.constant([*TEXTS[:7], other])
+        ids = model.encoder.word_pieces(texts)
+        return model.encoder._before_noise(ids, None).numpy()[:7]
+
+    np.testing.assert_array_equal(vectors("she"), vectors("the unbelievable " * 30))
+
+
+def test_texts_are_encoded_with_their_neighbours_whatever_they_are(
+    tokenizer, monkeypatch
+):
+    model = build(Unprotected, tokenizer)
+    seen = []
+    monkeypatch.setattr(
+        model,
+        "_release_function",
+        lambda: lambda ids: seen.append(ids) or model.encoder(ids),
+    )
+    model.encode(["she", "the door " * 9, "a"], batch_size=2)
+    assert [len(ids) for ids in seen] == [2, 1]
+
+
+def test_a_backbone_of_unknown_past_counts_as_trained(tokenizer, tmp_path):
+    model = build(RMAT, tokenizer, public_backbone=False)
+    assert "weights" in str(model.privacy_statement())
+    model = build(RMAT, tokenizer)
+    model.trained_steps.assign(3)
+    model.save_to_preset(tmp_path / "preset")
+    assert (tmp_path / "preset").stat().st_mode & 0o077 == 0
+    with pytest.raises(InputError, match="epsilon"):
+        RMAT.from_preset(tmp_path / "preset", epsilon=2.0)
+    loaded = RMAT.from_preset(tmp_path / "preset")
+    assert "weights" in str(loaded.privacy_statement())
+    loaded.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert again.public_backbone
+    assert "weights" in str(again.privacy_statement())
+
+
+def test_a_longer_window_than_the_backbone_has_is_refused(tokenizer):
+    with pytest.raises(InputError, match="max_length <= 32"):
+        build(RMAT, tokenizer, max_length=33)
+
+
+def test_a_code_with_layers_behind_it_is_refused(tokenizer):
+    with pytest.raises(InputError, match="post_units"):
+        build(CAPE, tokenizer, scale="code", epsilon=1.0)
+
+
+@pytest.mark.parametrize("weights", [[1.0], [float("nan")] * 12, ["a"] * 12, [-1] * 12])
+def test_bad_sample_weights_are_refused(weights, tokenizer):
+    model = compiled(build(RMAT, tokenizer))
+    with pytest.raises(InputError, match="sample weights"):
+        model.fit(TEXTS, TARGETS, sample_weight=weights, verbose=0)

@@ -388,6 +388,10 @@ _NOT_FLOATS = frozenset(
 def _smallest_scale(sensitivity: float, epsilon: float, slack: float) -> float:
     """The smallest float s with sensitivity / s + slack <= epsilon, as computed."""
     low = high = max(sensitivity / (epsilon - slack), 1e-300)
+    if math.isinf(high):
+        raise InputError(
+            f"Expected an epsilon that some scale meets, received epsilon={epsilon}."
+        )
     while sensitivity / high + slack > epsilon:
         high *= 2
     while low > 0 and sensitivity / low + slack <= epsilon:

@@ -141,7 +141,7 @@ def all_masked_probability(
     if mask_mode == "bernoulli":
         changed = min(changed, lengths[1]) if lengths else changed
         return (
-            float(_as_fraction(mask_rate)) ** changed
+            min(float(_as_fraction(mask_rate)), float(mask_rate)) ** changed
             if changed <= _MOST_CHANGED
             else 0.0
         )

@@ -189,3 +189,5 @@ class RepresentationSettings:
         integer(3, max_length=self.max_length)
         positive(learning_rate=self.learning_rate)
         integer(0, seed=self.seed)
+        if self.seed >= 2**32:
+            raise InputError(f"Expected seed < 2**32, received seed={self.seed}.")

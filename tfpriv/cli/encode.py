@@ -90,7 +90,7 @@ def encode(
     with before_work():
         integer(releases=releases)
         run = read_config(directory)
-        _check_output(output, file)
+        _check_output(output, file, directory)
         texts = _read(file, text, format, run["text"])
         model = load_model(directory)
         statement = model.privacy_statement(releases=releases)
@@ -147,9 +147,14 @@ def _read(file: Path, text: str | None, format: str | None, column: str) -> list
     )
 
 
-def _check_output(output: Path | None, file: Path) -> None:
+def _check_output(output: Path | None, file: Path, run: Path) -> None:
     if output is None:
         return
+    if output.resolve().is_relative_to(run.resolve()):
+        raise InputError(
+            f"Expected a file outside the run {run} for --output, received {output}: "
+            "the folder holds what the run made and nothing else."
+        )
     if output.suffix not in _SUFFIXES:
         raise InputError(
             f"Expected a name in {', '.join(_SUFFIXES)} for --output, received "
@@ -166,6 +171,12 @@ def _check_output(output: Path | None, file: Path) -> None:
         raise InputError(
             f"Expected another file than FILE for --output, received {output} for both."
         )
+    for path in (output, _beside(output)):
+        if path.exists():
+            raise InputError(
+                f"Expected a new file for --output, received {path}, which exists: an "
+                "earlier release, paid for. Name another, or move it away."
+            )
     # A folder that cannot be written, or a full disk, is found out now.
     with tempfile.TemporaryFile(dir=output.parent):
         pass
@@ -193,9 +204,14 @@ def _write(
 ) -> None:
     """Writes the vectors, what they cost first."""
     write_json(_beside(output), statement.to_json(), mode=PRIVATE)
-    with atomic_write(output, mode=PRIVATE, binary=True) as file:
-        for chunk in _CHUNKS[output.suffix](vectors):
-            file.write(chunk)
+    try:
+        with atomic_write(output, mode=PRIVATE, binary=True) as file:
+            for chunk in _CHUNKS[output.suffix](vectors):
+                file.write(chunk)
+    except BaseException:
+        # No vector is there, so nothing was released.
+        _beside(output).unlink(missing_ok=True)
+        raise
 
 
 def _beside(output: Path) -> Path:

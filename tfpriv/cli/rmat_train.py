@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from tfpriv._errors import InputError
 from tfpriv.cli._common import (
     ConfigOption,
     JsonOption,
@@ -241,7 +240,7 @@ def _train(
             import tfpriv.representation  # noqa: F401
         model = settings.build(len(data.label_names), len(data.private_names))
         check_room(model, folder.path)
-    except InputError:
+    except Exception:
         folder.abandon()  # a new run; one that has begun stays
         raise
     return train_and_release(model, parts, folder, config, tensorboard=tensorboard)

@@ -7,6 +7,7 @@ import dataclasses
 from tfpriv._errors import InputError
 from tfpriv._validation import integer, one_of, positive
 from tfpriv.accounting import LaplaceCertificate
+from tfpriv.accounting.masking import check_mask_rate
 
 SCALES = ("l1", "min_max", "code", None)
 POOLINGS = ("mean", "cls", "pooled")
@@ -70,9 +71,11 @@ class ReleaseDesign:
         if self.hidden_units is not None:
             integer(0, hidden_units=self.hidden_units)
         integer(**{f"post_units {i}": n for i, n in enumerate(self.post_units)})
-        if not 0 <= self.mask_rate < 1:
+        check_mask_rate(self.mask_rate)
+        if self.scale == "code" and self.post_units:
             raise InputError(
-                f"Expected mask_rate from 0 to below 1, received {self.mask_rate}."
+                "Expected no dense layers behind a code, received "
+                f"post_units={self.post_units}. Use scale='min_max' or 'l1'."
             )
         given = [e for e in (self.epsilon, self.nominal_epsilon) if e is not None]
         if self.scale is None and given:

@@ -55,7 +55,10 @@ class PrivateEncoder(keras.layers.Layer):
         self.projection = self._projection()
         self.bound, self.noise = self._mechanism()
         self.post = [
-            keras.layers.Dense(units, activation="relu", name=f"post_{i}")
+            # In float32: what half precision cannot hold would be released as infinity.
+            keras.layers.Dense(
+                units, activation="relu", dtype="float32", name=f"post_{i}"
+            )
             for i, units in enumerate(design.post_units)
         ]
         self.mask: RandomMask | None = None
@@ -112,7 +115,7 @@ class PrivateEncoder(keras.layers.Layer):
 
     def _before_noise(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         ids, present = self._masked(ids)
-        inputs = self._packed(ids, present)
+        inputs = self._packed(ids, present, short=bool(training))
         outputs = self.backbone(inputs, training=training)
         x = self.pooling({**outputs, "padding_mask": inputs["padding_mask"]})
         for layer in self.projection:
@@ -182,15 +185,22 @@ class PrivateEncoder(keras.layers.Layer):
             name="mask",
         )
 
-    def _packed(self, ids: tf.Tensor, present: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Puts [CLS] before and [SEP] behind the pieces that fit."""
+    def _packed(
+        self, ids: tf.Tensor, present: tf.Tensor, *, short: bool
+    ) -> dict[str, tf.Tensor]:
+        """Puts [CLS] before and [SEP] behind the pieces that fit.
+
+        In training rows are as wide as the longest one. A release is always as wide as
+        the window: sums of another width round otherwise, and one person's text would
+        move, a little, the vectors of all others in its batch.
+        """
         tokenizer = self.tokenizer
         room = self.design.max_length - 2
         lengths = tf.minimum(tf.reduce_sum(tf.cast(present, tf.int32), axis=1), room)
-        width = tf.reduce_max(lengths)
-        ids = tf.pad(
-            ids[:, :width], [[0, 0], [1, 1]], constant_values=tokenizer.pad_token_id
-        )
+        width = tf.reduce_max(lengths) if short else room
+        ids = ids[:, :width]
+        behind = width - tf.shape(ids)[1] + 1
+        ids = tf.pad(ids, [[0, 0], [1, behind]], constant_values=tokenizer.pad_token_id)
         place = tf.range(width + 2)[None]
         end = lengths[:, None] + 1
         ids = tf.where(place == 0, tokenizer.cls_token_id, ids)

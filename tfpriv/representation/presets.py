@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import keras
 import numpy as np
 
 from tfpriv._errors import InputError
-from tfpriv._files import PUBLIC, atomic_write, write_json
+from tfpriv._files import PRIVATE, PUBLIC, atomic_write, write_json
 
 _CONFIG = "tfpriv.json"
 _WEIGHTS = "tfpriv.npz"
@@ -82,17 +83,27 @@ def tokenizer_of(preprocessor: Any) -> Any:
             "Expected a BertTokenizer or a preprocessor that has one, received "
             f"{type(preprocessor).__name__}."
         )
+    if getattr(tokenizer, "special_tokens_in_strings", False):
+        raise InputError(
+            "Expected a tokenizer that takes '[SEP]' in a text for text, received one "
+            "with special_tokens_in_strings=True."
+        )
     return tokenizer
 
 
-def check_matching(backbone: Any, tokenizer: Any) -> None:
-    """Refuses a backbone that is no BERT, and a tokenizer of another vocabulary."""
+def check_matching(backbone: Any, tokenizer: Any, max_length: int) -> None:
+    """Refuses what is no BERT, another vocabulary, and more pieces than it reads."""
     for name in ("hidden_dim", "vocabulary_size", "max_sequence_length"):
         if not hasattr(backbone, name):
             raise InputError(
                 f"Expected a BertBackbone, received {type(backbone).__name__} without "
                 f"{name}."
             )
+    if max_length > backbone.max_sequence_length:
+        raise InputError(
+            f"Expected max_length <= {backbone.max_sequence_length}, the window of the "
+            f"BERT, received {max_length}."
+        )
     # A tokenizer that is being loaded has no vocabulary yet.
     if getattr(tokenizer, "vocabulary", None) is None:
         return
@@ -107,15 +118,17 @@ def check_matching(backbone: Any, tokenizer: Any) -> None:
 def save_model(model: Any, folder: str | os.PathLike) -> None:
     """Writes a model as a preset: KerasNLP's files, and ours beside them.
 
-    The folder appears whole or not at all.
+    The folder appears whole or not at all. It is the owner's alone if the model was
+    trained: nothing is guaranteed of its weights.
     """
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"Expected a new or empty folder, received {folder}.")
     folder.parent.mkdir(parents=True, exist_ok=True)
+    mode = PRIVATE if model.trained_steps.numpy() else PUBLIC
     staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
-        staged.chmod(0o755)
+        staged.chmod(0o700 if mode == PRIVATE else 0o755)
         model.backbone.save_to_preset(str(staged))
         model.tokenizer.save_to_preset(str(staged))
         config = model.get_config()
@@ -123,9 +136,9 @@ def save_model(model: Any, folder: str | os.PathLike) -> None:
         write_json(
             staged / _CONFIG,
             {"class": type(model).__name__, "config": config},
-            mode=PUBLIC,
+            mode=mode,
         )
-        with atomic_write(staged / _WEIGHTS, binary=True, mode=PUBLIC) as file:
+        with atomic_write(staged / _WEIGHTS, binary=True, mode=mode) as file:
             # Paths change from model to model: the order is what counts.
             arrays = {f"{i:03}": v.numpy() for i, v in enumerate(_own_variables(model))}
             np.savez(file, **arrays)
@@ -136,12 +149,31 @@ def save_model(model: Any, folder: str | os.PathLike) -> None:
         shutil.rmtree(staged, ignore_errors=True)
 
 
-def saved_model(preset: str | os.PathLike | None, cls: type) -> Any:
-    """Returns the model that `save_model` wrote into a folder, or None."""
+def saved_model(
+    preset: str | os.PathLike | None, cls: type, changes: Mapping[str, Any]
+) -> Any:
+    """Returns the model that `save_model` wrote into a folder, or None.
+
+    Raises:
+        InputError: a folder of another method, `changes` to what is saved, or a file
+            that is missing or damaged.
+    """
     if preset is None or not (Path(preset) / _CONFIG).is_file():
         return None
     folder = Path(preset)
-    saved = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+    try:
+        saved = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+        saved["class"], saved["config"]
+    except (ValueError, KeyError, TypeError):
+        raise InputError(
+            f"Expected {_CONFIG} in {folder} as save_to_preset wrote it, received a "
+            "damaged file."
+        ) from None
+    if changes:
+        raise InputError(
+            f"Expected no settings beside {folder}, which holds a whole model, "
+            f"received {next(iter(changes))}. For its backbone alone take load_bert."
+        )
     if saved["class"] != cls.__name__:
         raise InputError(
             f"Expected a preset of {cls.__name__} in {folder}, received one of "

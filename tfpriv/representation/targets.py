@@ -115,6 +115,21 @@ def check_targets(
     return checked
 
 
+def check_weights(weights: Any, count: int) -> np.ndarray:
+    """Returns the weights of the records, float32 (count,).
+
+    Raises:
+        InputError: another shape, or a weight that is no finite number >= 0.
+    """
+    values = np.asarray(weights)
+    if values.shape != (count,) or not _numeric(values) or (values < 0).any():
+        raise InputError(
+            f"Expected {count} finite sample weights >= 0, one a text, received shape "
+            f"{values.shape} of {values.dtype} or another value."
+        )
+    return values.astype(np.float32)
+
+
 def check_class_weights(
     given: Mapping[str, Sequence[float]], classes: Mapping[str, int | None]
 ) -> dict[str, list[float]]:

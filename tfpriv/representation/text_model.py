@@ -24,6 +24,7 @@ from tfpriv.representation.targets import (
     check_dataset,
     check_targets,
     check_texts,
+    check_weights,
 )
 
 _DESIGN = frozenset(field.name for field in dataclasses.fields(ReleaseDesign))
@@ -56,6 +57,9 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
             the objective has no lower bound.
         dropout: before each head.
         seed: int or None: of the order of the batches. Never of masks and noise.
+        public_backbone: whether no private text has been near the backbone's weights.
+            `from_preset` knows; of a backbone that is given it has to be said, else
+            statements take it for trained on private text.
 
     Raises:
         InputError: a setting that cannot be used.
@@ -75,11 +79,12 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         cap_adversary: bool = False,
         dropout: float = 0.1,
         seed: int | None = None,
+        public_backbone: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         tokenizer = presets.tokenizer_of(preprocessor)
-        presets.check_matching(backbone, tokenizer)
+        presets.check_matching(backbone, tokenizer, design.max_length)
         integer(2, num_classes=num_classes)
         one_of(OBJECTIVES, objective=objective)
         if objective is not None or num_private_classes is not None:
@@ -91,6 +96,7 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         self.cap_adversary = bool(cap_adversary)
         self.dropout = float(dropout)
         self.seed = seed
+        self.public_backbone = bool(public_backbone)
         self.encoder = PrivateEncoder(backbone, tokenizer, design, name="encoder")
         self.task_head = self._head(self.num_classes, "task_head")
         self.adversary_head = None
@@ -118,11 +124,11 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         Raises:
             InputError: a folder that lacks a file, or a preset that is no BERT.
         """
-        saved = presets.saved_model(preset, cls)
-        if saved is not None and not kwargs:
+        saved = presets.saved_model(preset, cls, kwargs)
+        if saved is not None:
             return saved
         backbone, tokenizer = presets.load_bert(preset)
-        return cls(backbone, tokenizer, **kwargs)
+        return cls(backbone, tokenizer, **{"public_backbone": True, **kwargs})
 
     def save_to_preset(self, folder: Any) -> None:
         """Writes backbone, tokenizer and the rest so that `from_preset` reads them."""
@@ -145,6 +151,7 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
             "name": self.name,
             "backbone": serialize(self.backbone),
             "preprocessor": serialize(self.tokenizer),
+            "public_backbone": self.public_backbone,
         }
         for name in inspect.signature(type(self).__init__).parameters:
             if name in _DESIGN:
@@ -264,7 +271,9 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         texts = check_texts(texts)
         integer(releases=releases, batch_size=batch_size)
         rows = tokenise(self.encoder.word_pieces, texts)
-        order = np.argsort([len(row) for row in rows], kind="stable")
+        # In their own order: were they sorted by length, whom a text is computed with
+        # would depend on all the others.
+        order = np.arange(len(rows))
         released = np.empty((releases, len(rows), self.encoder.output_dim), np.float32)
         run = self._release_function()
         for number in range(releases):
@@ -361,7 +370,9 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         return RepresentationStatement(
             self.certificate(),
             method=self.method,
-            encoder_trained_on_private_text=bool(self.trained_steps.numpy()),
+            encoder_trained_on_private_text=(
+                not self.public_backbone or bool(self.trained_steps.numpy())
+            ),
             randomness=RANDOMNESS_ASSUMPTION if self.design.scale else "",
             releases=releases,
         )
@@ -408,7 +419,7 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
             },
         )
         if sample_weight is not None:
-            targets["sample_weight"] = np.asarray(sample_weight, np.float32)
+            targets["sample_weight"] = check_weights(sample_weight, len(texts))
         integer(batch_size=batch_size)
         return TextBatches(
             self.encoder.word_pieces,

@@ -20,7 +20,8 @@ class WordPieces(keras.layers.Layer):
     matters for privacy: how many pieces a word has must not decide which other words
     are read, since `RandomMask` hides a word and its number of pieces with it.
 
-    Text that spells a special token, "[MASK]" say, is ordinary text here.
+    Text that spells a special token, "[MASK]" say, is ordinary text here: a tokenizer
+    that would take it for one is refused by the models.
 
     Args:
         tokenizer: `keras_nlp.models.BertTokenizer`.
