@@ -350,27 +350,42 @@ def test_statement_says_what_is_not_covered(tokenizer):
     assert "NO privacy guarantee" in str(build(ADS, tokenizer).privacy_statement())
 
 
-def test_codes_are_trained_on_the_expected_loss_of_a_release(tokenizer):
+def test_heads_learn_the_expected_loss_of_a_released_code(tokenizer):
     """The mean loss of drawn codes is what `_loss` computes without a draw."""
-    model = compiled(build(RMAT, tokenizer, scale="code", epsilon=1.0, mask_rate=0.0))
+    model = compiled(build(RMAT, tokenizer, epsilon=1.0, mask_rate=0.0))
     ids = model.encoder.word_pieces(tf.constant(TEXTS[:4]))
-    targets = {"label": tf.constant(LABELS[:4])}
+    targets = {"private": tf.constant(PRIVATE[:4])}
     # Saturated, so that a code drawn from the softmax is the arg-max.
     dense = model.encoder.projection[-1]
     dense.kernel.assign(1e4 * dense.kernel)
-    expected = model.encoder.code_probabilities(ids)
-    np.testing.assert_allclose(tf.reduce_sum(expected, 1), 1, rtol=1e-5)
-    _, loss = model._loss(
-        "label", model.task_head, expected, targets, None, training=True
-    )
+    codes = model.encoder.code_probabilities(ids)
+    likely = model.encoder.responded(codes)
+    np.testing.assert_allclose(tf.reduce_sum(likely, 1), 1, rtol=1e-5)
+    head = model.adversary_head
+    _, loss = model._loss("private", head, codes, targets, None, training=True)
     many = tf.repeat(ids, 500, axis=0)
-    repeated = {"label": tf.repeat(targets["label"], 500)}
+    repeated = {"private": tf.repeat(targets["private"], 500)}
     released = model.release(many)
-    _, drawn = model._loss(
-        "label", model.task_head, released, repeated, None, training=False
-    )
+    _, drawn = model._loss("private", head, released, repeated, None, training=False)
     # Losses lie within [0, 3]: 2,000 draws are off by .2 with probability below 1e-9.
     assert float(loss) == pytest.approx(float(drawn), abs=0.2)
+
+
+def test_an_encoder_of_one_code_finds_its_way_back(tokenizer):
+    """Where every text has code 0, another class pulls as hard as in a classifier."""
+    model = compiled(build(RMAT, tokenizer, epsilon=4.0))
+    logits = tf.Variable([[8.0, 0.0, 0.0]])
+    with tf.GradientTape() as tape:
+        codes = tf.nn.softmax(logits)
+        _, loss = model._loss(
+            "label",
+            model.task_head,
+            codes,
+            {"label": tf.constant([1])},
+            None,
+            training=True,
+        )
+    assert float(tape.gradient(loss, logits)[0, 1]) < -0.9
 
 
 def test_codes_begin_as_the_classes(tokenizer):

@@ -25,8 +25,11 @@ class AdversarialSteps:
     - "reversal": its cross-entropy through a reversed gradient (Ganin et al. 2016; so
       in CAPE, Plant et al. 2021).
 
-    With scale="code" there are only K things that can be released, so losses are their
-    expectation over all of them, exactly, instead of that of one draw.
+    With scale="code" there are only K things that can be released, so a head's loss is
+    the expectation over all of them, exactly, instead of that of one draw. Codes stand
+    for classes in turn, and the encoder learns these as a classifier does: the expected
+    loss alone is linear in the probabilities, and an encoder that once gives all texts
+    one code would find no way back.
     """
 
     def train_step(self, data: Any) -> dict[str, tf.Tensor]:
@@ -144,8 +147,13 @@ class AdversarialSteps:
         if training and self.design.scale == "code":
             codes = tf.eye(self.design.dimension)
             log_p = tf.nn.log_softmax(head(codes, training=True))
-            losses = -tf.gather(released @ log_p, labels, batch_dims=1)
-            logits = tf.math.log(released @ tf.exp(log_p))
+            likely = self.encoder.responded(released)
+            logits = tf.math.log(likely @ tf.exp(log_p))
+            if name == "label":
+                likely = tf.stop_gradient(likely)
+            losses = -tf.gather(likely @ log_p, labels, batch_dims=1)
+            if name == "label":
+                losses += self._assigned(released, labels)
         else:
             logits = tf.cast(head(released, training=training), tf.float32)
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
@@ -155,10 +163,17 @@ class AdversarialSteps:
         return logits, _mean(losses, weight)
 
     def _trained_on(self, ids: tf.Tensor) -> tf.Tensor:
-        """A release (B, d), or with codes how likely each is (B, K)."""
+        """A release (B, d), or with codes the softmax of their logits (B, K)."""
         if self.design.scale == "code":
             return self.encoder.code_probabilities(ids, training=True)
         return self.release(ids, training=True)
+
+    def _assigned(self, codes: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        """Cross-entropy (B,) of codes (B, K) with those that stand for the class."""
+        turn = min(self.design.dimension, self.num_classes)
+        stands = tf.range(self.design.dimension)[None] % turn == labels[:, None] % turn
+        share = tf.reduce_sum(tf.where(stands, codes, 0.0), axis=1)
+        return -tf.math.log(tf.maximum(share, 1e-7))
 
     def _strength(self) -> tf.Tensor:
         weight = self.adversary_weight

@@ -95,11 +95,9 @@ class PrivateEncoder(keras.layers.Layer):
     def code_probabilities(
         self, ids: tf.Tensor, training: bool | None = None
     ) -> tf.Tensor:
-        """Returns how likely each code would be released: NOT a release.
+        """Returns the softmax of the codes' logits: NOT a release.
 
-        For training with scale="code": an expectation over codes has a gradient that
-        a drawn code has not. A text's code counts as drawn from the softmax of its
-        logits, and then goes through randomised response.
+        For training with scale="code": a drawn code has no gradient.
 
         Args:
             ids: int32 word pieces (B, T), as in `call`.
@@ -108,10 +106,13 @@ class PrivateEncoder(keras.layers.Layer):
         Returns:
             float32 (B, K).
         """
+        return tf.nn.softmax(tf.cast(self._before_noise(ids, training), tf.float32))
+
+    def responded(self, probabilities: tf.Tensor) -> tf.Tensor:
+        """Returns the probabilities of codes (B, K) behind randomised response."""
         keep = self.noise.keep_probability
         other = (1 - keep) / (self.design.dimension - 1)
-        logits = tf.cast(self._before_noise(ids, training), tf.float32)
-        return other + (keep - other) * tf.nn.softmax(logits)
+        return other + (keep - other) * probabilities
 
     def _before_noise(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         ids, present = self._masked(ids)
