@@ -93,6 +93,7 @@ class RepresentationDemo:
             "statement": trained["statement"],
             "rmat": {
                 "task_macro_f1": trained["task_macro_f1"],
+                "constant_macro_f1": trained["constant_macro_f1"],
                 "epsilon": trained["epsilon"],
                 "attack": attacked,
             },
@@ -174,6 +175,8 @@ def show_comparison(result: dict[str, Any]) -> None:
             f"{area['value']:.3f} [{area['low']:.3f}, {area['high']:.3f}]",
             "none" if row["epsilon"] is None else f"{row['epsilon']:.4g} per release",
         )
+    guess = f"{result['rmat']['constant_macro_f1']:.3f}"
+    table.add_row("a constant guess", guess, "0.500", "0")
     console.print(table)
     statement = Path(result["statement"]).read_text(encoding="utf-8")
     certified = next(x for x in statement.splitlines() if x.startswith("Certified"))

@@ -246,6 +246,10 @@ def _train(
     return train_and_release(model, parts, folder, config, tensorboard=tensorboard)
 
 
+# Macro-F1 above a constant guess that counts as having learnt anything.
+_LEARNT = 0.05
+
+
 def show_result(result: dict[str, Any], output: Path) -> None:
     """Prints the task's score, the statement and what was written."""
     from rich.console import Console
@@ -257,6 +261,12 @@ def show_result(result: dict[str, Any], output: Path) -> None:
         f"(a constant guess: macro-F1 {result['constant_macro_f1']:.3f}).",
         soft_wrap=True,
     )
+    if result["task_macro_f1"] < result["constant_macro_f1"] + _LEARNT:
+        console.print(
+            "The task was not learnt: what is released says as little of it as of the "
+            "private attribute. Try more epochs, a larger epsilon or another seed.",
+            soft_wrap=True,
+        )
     console.print(result["statement_text"], soft_wrap=True, markup=False)
     console.print("Wrote:")
     for name in ("privacy", "statement", "evaluation", "history", "model"):
