@@ -60,7 +60,6 @@ def test_files_hold_what_was_released_and_their_statement(
     preloaded, trained, run, texts, tmp_path, kind, releases
 ):
     path = tmp_path / f"out.{kind}"
-    path.write_text("an earlier one")
     line = ["encode", trained[0], texts, "--output", path, "--releases", releases]
     code, out, err = run(*line)
     assert code == 0, err
