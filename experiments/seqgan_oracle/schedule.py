@@ -22,10 +22,10 @@ class Schedule:
     batch_size: int = 64
     full_discriminator: bool = True
 
-    mle_epochs: int = 16
-    discriminator_pretraining_steps: int = 800
+    mle_epochs: int = 8
+    discriminator_pretraining_steps: int = 400
     discriminator_learning_rate: float = 1e-3
-    rounds: int = 100
+    rounds: int = 30
     d_steps: int = 5
     rollouts: int = 8
     learning_rate: float = 0.01
