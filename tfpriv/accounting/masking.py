@@ -84,6 +84,18 @@ def fixed_mask_amplification(epsilon: float, masked_fraction: float) -> float:
     )
 
 
+def mask_fraction(mask_rate: float) -> fractions.Fraction:
+    """Returns the fraction that a rate stands for, everywhere in tfpriv.
+
+    The nearest one with a denominator of up to a million: .29 * 100 is 28.999... in
+    floating point, and the decimal is what was meant.
+
+    >>> mask_fraction(0.29)
+    Fraction(29, 100)
+    """
+    return fractions.Fraction(repr(float(mask_rate))).limit_denominator(1_000_000)
+
+
 def masked_words(mask_rate: float, words: int) -> int:
     """Returns floor(mask_rate * words).
 
@@ -141,7 +153,7 @@ def all_masked_probability(
     if mask_mode == "bernoulli":
         changed = min(changed, lengths[1]) if lengths else changed
         return (
-            min(float(_as_fraction(mask_rate)), float(mask_rate)) ** changed
+            min(float(mask_fraction(mask_rate)), float(mask_rate)) ** changed
             if changed <= _MOST_CHANGED
             else 0.0
         )
@@ -211,7 +223,7 @@ def claimable_probability(
 def check_mask_rate(mask_rate: float) -> None:
     """Raises InputError unless 0 <= mask_rate < 1, to a millionth."""
     finite(mask_rate=mask_rate)
-    if not 0 <= mask_rate < 1 or _as_fraction(mask_rate) == 1:
+    if not 0 <= mask_rate < 1 or mask_fraction(mask_rate) == 1:
         raise InputError(
             f"Expected 0 <= mask_rate < 1, received mask_rate={mask_rate}. At 1 "
             "nothing of a text would be left."
@@ -247,11 +259,6 @@ def _fraction(**values: float) -> None:
             raise InputError(f"Expected 0 <= {name} <= 1, received {name}={value}.")
 
 
-def _as_fraction(mask_rate: float) -> fractions.Fraction:
-    # .29 * 100 is 28.999... in floating point: the decimal is what was meant.
-    return fractions.Fraction(repr(float(mask_rate))).limit_denominator(1_000_000)
-
-
 def _floor(mask_rate: float, words: list[int]) -> list[int]:
-    rate = _as_fraction(mask_rate)
+    rate = mask_fraction(mask_rate)
     return [rate.numerator * count // rate.denominator for count in words]

@@ -13,12 +13,12 @@ import tensorflow as tf
 
 from tfpriv._errors import InputError
 from tfpriv._validation import integer, non_negative, one_of
+from tfpriv.accounting.masking import mask_fraction, masked_words
 from tfpriv.layers import _coins, _randomness
 
 MODES = ("exact", "bernoulli")
 UNITS = ("words", "pieces")
 REPLACEMENTS = ("mask", "zero")
-_LARGEST_DENOMINATOR = 10**6
 _NUM_WORDS = 4
 
 
@@ -123,9 +123,7 @@ class RandomMask(keras.layers.Layer):
                 f"Expected a mask token that continues no word, received "
                 f"mask_token_id={mask_token_id}, which is in continuation."
             )
-        self._fraction = Fraction(str(self.rate)).limit_denominator(
-            _LARGEST_DENOMINATOR
-        )
+        self._fraction = mask_fraction(self.rate)
         if self._fraction >= 1:
             raise InputError(
                 f"Expected a rate up to 1 - 1e-6, received rate={rate}. It is read as "
@@ -134,8 +132,7 @@ class RandomMask(keras.layers.Layer):
 
     def num_masked(self, num_words: int) -> int:
         """How many of `num_words` maskable words mode="exact" masks."""
-        integer(minimum=0, num_words=num_words)
-        return math.floor(self._fraction * int(num_words))
+        return masked_words(self.rate, num_words)
 
     def call(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The masked rows, and which of their positions hold a token."""

@@ -271,14 +271,13 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         texts = check_texts(texts)
         integer(releases=releases, batch_size=batch_size)
         rows = tokenise(self.encoder.word_pieces, texts)
-        # In their own order: were they sorted by length, whom a text is computed with
-        # would depend on all the others.
-        order = np.arange(len(rows))
         released = np.empty((releases, len(rows), self.encoder.output_dim), np.float32)
         run = self._release_function()
         for number in range(releases):
+            # In their own order: were they sorted by length, whom a text is computed
+            # with would depend on all the others.
             for start in range(0, len(rows), batch_size):
-                index = order[start : start + batch_size]
+                index = np.arange(start, min(start + batch_size, len(rows)))
                 ids = pad(rows, index, self.tokenizer.pad_token_id)
                 released[number, index] = run(tf.constant(ids)).numpy()
         return released[0] if releases == 1 else released.transpose(1, 0, 2)
