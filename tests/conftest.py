@@ -42,3 +42,10 @@ def data_dir() -> pathlib.Path:
     if not path.is_dir():
         pytest.fail(f"Expected TFPRIV_DATA_DIR to be a folder, received {name!r}.")
     return path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Gives slow tests an hour, unless they say how long: machines are shared."""
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(3600))

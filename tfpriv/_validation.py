@@ -70,6 +70,28 @@ def rate(**values: Any) -> None:
             raise InputError(f"Expected 0 < {name} <= 1, received {name}={value}.")
 
 
+def fraction(**values: Any) -> None:
+    """Raises InputError unless every value lies in [0, 1)."""
+    finite(**values)
+    for name, value in values.items():
+        if not 0 <= value < 1:
+            raise InputError(f"Expected 0 <= {name} < 1, received {name}={value}.")
+
+
+def boolean(**values: Any) -> None:
+    """Raises InputError unless every value is True or False."""
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise InputError(
+                f"Expected True or False for {name}, received {name}={value!r}."
+            )
+
+
+def seed_or_none(**values: Any) -> None:
+    """Raises InputError unless every value is None or a whole number, at least 0."""
+    integer(0, **{name: value for name, value in values.items() if value is not None})
+
+
 def integer(minimum: int = 1, **values: Any) -> None:
     """Raises InputError unless every value is a whole number, at least `minimum`."""
     for name, value in values.items():

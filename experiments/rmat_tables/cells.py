@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import importlib.metadata
+import math
+import sys
 import time
 from typing import Any
 
@@ -40,20 +42,22 @@ def run_cell(settings: Settings, dataset: str, arm: Arm, seed: int) -> Json:
     train, test = data.load_parts(dataset, limit, settings.test_limit)
     # What the model learns: of the arm "second" a symbol for each pair.
     learned = train.joint() if arm.method == "second" else train.labels
+    epochs = settings.epochs_on(arm, dataset)
     model = models.make_model(
         arm,
         settings,
         classes=len(data.JOINT) if arm.method == "second" else len(SENTIMENTS),
         private_classes=data.private_classes(dataset),
+        steps=epochs * math.ceil(len(train.texts) / settings.batch_size),
         seed=seed,
     )
-    epochs = settings.epochs_on(arm, dataset)
     history = model.fit(
         list(train.texts),
         {"label": learned, "private": train.private},
         batch_size=settings.batch_size,
         epochs=epochs,
         verbose=0,
+        callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=_say_epoch)],
     ).history
     cell: Json = {
         "experiment": "rmat_tables",
@@ -83,6 +87,11 @@ def run_cell(settings: Settings, dataset: str, arm: Arm, seed: int) -> Json:
     cell["machine"], cell["versions"] = machine(), {**versions(), **more}
     cell["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return cell
+
+
+def _say_epoch(epoch: int, logs: dict[str, float]) -> None:
+    figures = ", ".join(f"{name} {value:.3f}" for name, value in logs.items())
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} epoch {epoch + 1}: {figures}\n")
 
 
 def _measure(
@@ -125,7 +134,7 @@ def _measure_codes(
     certified = {}
     for epsilon in settings.certified_epsilons:
         # The encoder's own noise, on codes that took one pass of the backbone.
-        encoder = models.code_of(model, epsilon).encoder
+        encoder = models.at_epsilon(model, epsilon).encoder
         released = tuple(encoder.noise(part).numpy() for part in codes)
         certified[f"{epsilon:g}"] = {
             "certificate": encoder.certificate().to_json(),

@@ -133,8 +133,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--only",
         nargs="+",
         metavar="ARM",
-        help=f"some of {' '.join(TABLE_ARMS)}, front, rmat@E and l1@E; all but the "
-        "last two, if not given",
+        help=f"some of {' '.join(TABLE_ARMS)}, front and l1@E; all but the last, "
+        "if not given",
     )
     return parser.parse_args(arguments)
 

@@ -274,7 +274,7 @@ def best_certified(
     """
     found = {
         method: task(rows, dataset, f"{method}@{epsilon:g}")
-        for method in ("code", "rmat", "l1")
+        for method in ("code", "l1")
     }
     measured = {m: value for m, value in found.items() if value.n}
     if not measured:

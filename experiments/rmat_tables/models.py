@@ -20,8 +20,10 @@ from tfpriv.representation import (
     load_bert,
 )
 
-# Trained once as classifiers, released as codes at each certified epsilon.
+# Trained once, released at each certified epsilon.
 CODES = ("code", "second")
+# Of the noise the heads of codes learn; the encoder learns codes as a classifier does.
+_TRAINED_AT = 4.0
 # At this epsilon randomised response keeps every code: e^-500 changes one.
 _SILENT = 500.0
 
@@ -48,7 +50,13 @@ def load_backbone(preset: str | None) -> tuple[keras.Model, Any]:
 
 
 def make_model(
-    arm: Arm, settings: Settings, *, classes: int, private_classes: int, seed: int
+    arm: Arm,
+    settings: Settings,
+    *,
+    classes: int,
+    private_classes: int,
+    steps: int,
+    seed: int,
 ) -> PrivateTextModel:
     """Builds and compiles the untrained model of an arm.
 
@@ -57,6 +65,7 @@ def make_model(
         settings: Settings.
         classes: of the label it is trained on.
         private_classes: of the private label.
+        steps: of training, over which the learning rate falls.
         seed: of initialisation and the order of batches, never of noise.
     """
     keras.utils.set_random_seed(seed)
@@ -88,65 +97,58 @@ def make_model(
         own = {**nominal, "mask_rate": settings.mask_rate, "scale": "min_max"}
         weight = settings.adversary_weights["rmat"]
     elif arm.method in CODES:
-        # A classifier whose logits are the representation: `code_of` makes a code.
-        method = Unprotected
-        own = {"dimension": classes, "hidden_units": None, "dropout": 0.0}
+        own = {"epsilon": _TRAINED_AT, "scale": "code"}
+        own["mask_rate"] = settings.certified_mask_rate
+        weight = settings.certified_adversary_weight
     else:
-        own = {
-            "epsilon": arm.epsilon,
-            "mask_rate": settings.certified_mask_rate,
-            "scale": "l1" if arm.method == "l1" else "code",
-        }
-        if arm.method == "l1":
-            own["dimension"] = settings.l1_dimension
+        own = {"epsilon": arm.epsilon, "scale": "l1"}
+        own["mask_rate"] = settings.certified_mask_rate
+        own["dimension"] = settings.l1_dimension
         weight = settings.certified_adversary_weight
     model = method(*load_backbone(settings.preset), **shared, **own)
-    if arm.method in CODES:
-        _make_identity(model)
-    model.compile(keras.optimizers.AdamW(rate), adversary_weight=weight)
+    warmup = int(settings.warmup * steps)
+    schedule = keras.optimizers.schedules.CosineDecay(
+        0.0, steps - warmup, warmup_target=rate, warmup_steps=warmup
+    )
+    model.compile(
+        keras.optimizers.AdamW(schedule),
+        adversary_weight=weight,
+        jit_compile=settings.jit_compile and arm.method != "cape",
+    )
     return model
 
 
-def code_of(classifier: PrivateTextModel, epsilon: float) -> RMAT:
-    """The model that releases a classifier's prediction as a code at an epsilon.
+def at_epsilon(trained: PrivateTextModel, epsilon: float) -> RMAT:
+    """The same encoder, its codes released at another epsilon.
 
-    It shares the classifier's weights: a certificate holds for any encoder, so that
-    one training serves every epsilon. Code k stands for class k.
+    A certificate holds for any encoder, so that one training serves every epsilon.
 
     Args:
-        classifier: from `make_model`, of the arms "code" and "second".
+        trained: from `make_model`, of the arms "code" and "second".
         epsilon: certified, of one release.
     """
     model = RMAT(
-        classifier.backbone,
-        classifier.tokenizer,
-        num_classes=classifier.num_classes,
-        num_private_classes=classifier.num_private_classes,
+        trained.backbone,
+        trained.tokenizer,
+        num_classes=trained.num_classes,
+        num_private_classes=trained.num_private_classes,
         epsilon=epsilon,
         scale="code",
-        mask_rate=0.0,
-        max_length=classifier.design.max_length,
+        mask_rate=trained.design.mask_rate,
+        max_length=trained.design.max_length,
     )
-    pairs = zip(model.encoder.projection, classifier.encoder.projection, strict=True)
+    pairs = zip(model.encoder.projection, trained.encoder.projection, strict=True)
     for copy, layer in pairs:
         copy.set_weights(layer.get_weights())
-    _make_identity(model)
     return model
 
 
 def silent_codes(
-    classifier: PrivateTextModel, *parts: Sequence[str]
+    trained: PrivateTextModel, *parts: Sequence[str]
 ) -> tuple[np.ndarray, ...]:
     """Returns each text's code before randomised response, one-hot (n, K) a part.
 
     They are no release.
     """
-    model = code_of(classifier, _SILENT)
+    model = at_epsilon(trained, _SILENT)
     return tuple(model.encode(texts) for texts in parts)
-
-
-def _make_identity(model: PrivateTextModel) -> None:
-    """Fixes the task head: what is represented is the logits of the classes."""
-    head = model.task_head.layers[-1]
-    head.set_weights([np.eye(model.num_classes), np.zeros(model.num_classes)])
-    head.trainable = False

@@ -96,7 +96,7 @@ def _methods(rows: Sequence[Row]) -> Any:
 def _certified(rows: Sequence[Row], settings: Settings) -> Any:
     """Task over the certified epsilon, beside the label at random."""
     epsilons = settings.certified_epsilons
-    styles = {"rr": "k--s", "code": "C4-o", "rmat": "C2-^", "l1": "C5-v"}
+    styles = {"rr": "k--s", "code": "C4-o", "l1": "C5-v"}
     datasets = [
         d
         for d in figures.datasets_of(rows)
@@ -112,14 +112,13 @@ def _certified(rows: Sequence[Row], settings: Settings) -> Any:
             }
             there = {e: score for e, score in scores.items() if score.n}
             if there:
-                title = TITLES[method] if method != "rmat" else "RMAT, a code for each"
                 axis.errorbar(
                     list(there),
                     [score.mean for score in there.values()],
                     yerr=[score.half for score in there.values()],
                     fmt=style,
                     capsize=3,
-                    label=title,
+                    label=TITLES[method],
                 )
         unprotected = figures.task(rows, dataset, "none")
         if unprotected.n:

@@ -118,16 +118,16 @@ def _remarks(found: dict[str, Any], settings: Settings) -> list[str]:
         f"- BERT: {model}. epochs: {epochs or 'none'}. Batches of "
         f"{settings.batch_size} texts of like length, AdamW at "
         f"{settings.learning_rate:g} (CAPE, its BERT frozen, "
-        f"{settings.cape_learning_rate:g}).",
+        f"{settings.cape_learning_rate:g}), reached over the first "
+        f"{settings.warmup:.0%} of the steps, then falling to 0 as a cosine.",
         f"- DPNR, CAPE and RMAT in the papers' reading: min-max and Laplace noise of "
         f"scale 1/{settings.nominal_epsilon:g} on every coordinate; mask rate "
         f"{settings.mask_rate:g} in DPNR and RMAT. lambda: RMAT {weights['rmat']:g}, "
         f"ADS {weights['ads']:g}, CAPE {weights['cape']:g}. Wu and Luo print neither "
         "epsilon nor mu nor lambda, so that theirs may differ.",
-        "- Certified releases have no mask, which buys nothing at record level; rmat@E "
-        f"and l1@E: mask rate {settings.certified_mask_rate:g}, lambda "
-        f"{settings.certified_adversary_weight:g}. In a short trial, training through "
-        "the noise of a code left codes unused: so the code is that of a classifier.",
+        "- Certified releases have no mask, which buys nothing at record level: "
+        f"mask rate {settings.certified_mask_rate:g}, lambda "
+        f"{settings.certified_adversary_weight:g}.",
         "- A certificate covers the text that is encoded, not the texts that the "
         "encoder was trained on.",
         "- Sentiment is VADER's of the text itself, so that a label is a function of "

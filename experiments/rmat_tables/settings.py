@@ -25,8 +25,8 @@ TITLES = {
     "ads": "ADS",
     "cape": "CAPE",
     "rmat": "RMAT",
-    "code": "RMAT encoder, code of the class",
-    "second": "RMAT encoder, code of sentiment and intensity",
+    "code": "RMAT, code of the class",
+    "second": "RMAT, code of sentiment and intensity",
     "l1": "RMAT, L1 ball",
     "rr": "predicted label, randomised response",
     "front": "RMAT",
@@ -39,10 +39,10 @@ class Arm:
 
     Attributes:
         method: "none", "dpnr", "ads", "cape", "rmat" (the papers' reading), "code" and
-            "second" (a classifier, trained once, whose prediction is the code, released
-            at each certified epsilon), "rmat" and "l1" with an epsilon (a code or an
-            L1 ball, trained through the noise of that certified epsilon), or "front".
-        epsilon: certified with "rmat" and "l1", nominal with "front".
+            "second" (RMAT's certified default, a code, trained once and released at
+            each certified epsilon), "l1" with an epsilon (an L1 ball, trained through
+            the noise of that certified epsilon), or "front".
+        epsilon: certified with "l1", nominal with "front".
         mask_rate: mu, with "front".
         adversary_weight: lambda, with "front".
     """
@@ -63,13 +63,13 @@ class Arm:
                     if arm.key == key:
                         return arm
             method, at, epsilon = key.partition("@")
-            known = ("rmat", "l1") if at else TABLE_ARMS
+            known = ("l1",) if at else TABLE_ARMS
             if method in known and (not at or 0 < float(epsilon) <= 500):
                 return cls(method, float(epsilon) if at else None)
         except (ValueError, IndexError):
             pass
         raise InputError(
-            f"Expected an arm such as {', '.join(TABLE_ARMS)}, rmat@4, l1@4, "
+            f"Expected an arm such as {', '.join(TABLE_ARMS)}, l1@4, "
             f"front-e0.5-m0.1-l1 or front (all of the grid), received {key!r}."
         )
 
@@ -95,11 +95,13 @@ class Settings:
         epochs_of: data set to another number of them.
         batch_size, learning_rate: of AdamW, for every method but CAPE.
         cape_learning_rate: of CAPE, whose BERT is frozen.
+        warmup: share of the steps in which the rate rises; then it falls as a cosine.
+        jit_compile: trains BERT under XLA; a frozen one never.
         nominal_epsilon: the papers' epsilon, of DPNR, CAPE and RMAT.
         mask_rate: mu of DPNR and RMAT.
         adversary_weights: method to lambda. No paper but ADS and CAPE prints one.
         certified_epsilons: at record level, per release.
-        certified_mask_rate, certified_adversary_weight: mu and lambda of "rmat@E" and
+        certified_mask_rate, certified_adversary_weight: mu and lambda of codes and of
             "l1@E". Masks buy nothing at record level.
         l1_dimension: of "l1@E"; None is the number of classes.
         attackers, attack_seeds, attack_resamples: of `AttributeInferenceAttack`.
@@ -124,6 +126,8 @@ class Settings:
     batch_size: int = 32
     learning_rate: float = 2e-4
     cape_learning_rate: float = 1e-3
+    warmup: float = 0.1
+    jit_compile: bool = True
     nominal_epsilon: float = 1.0
     mask_rate: float = 0.1
     adversary_weights: dict[str, float] = dataclasses.field(
@@ -156,6 +160,7 @@ class Settings:
         return dataclasses.replace(
             self,
             preset=TINY,
+            jit_compile=False,
             epochs=1,
             epochs_of={},
             certified_epsilons=(1.0, 4.0),

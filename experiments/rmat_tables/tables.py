@@ -184,7 +184,7 @@ def certified(rows: Sequence[Row], settings: Settings) -> list[str]:
     shown = []
     for dataset in figures.datasets_of(rows):
         for epsilon in settings.certified_epsilons:
-            for method in ("rr", "code", "rmat", "l1"):
+            for method in ("rr", "code", "l1"):
                 arm = f"{method}@{epsilon:g}"
                 score = figures.task(rows, dataset, arm)
                 if score.n:
@@ -193,7 +193,7 @@ def certified(rows: Sequence[Row], settings: Settings) -> list[str]:
                         [
                             DATASETS[dataset],
                             f"{epsilon:g}",
-                            _certified_title(method),
+                            TITLES[method],
                             str(score.n),
                             score.percent(),
                             reader.percent(),
@@ -208,18 +208,12 @@ def certified(rows: Sequence[Row], settings: Settings) -> list[str]:
         "",
         "The first row of each epsilon is the label that the best unprotected "
         "classifier predicts, sent through k-ary randomised response: nearly the best "
-        "there can be for one known task. Code of the class: RMAT's encoder with no "
-        "mask, trained as a classifier, its prediction the code that is released; by "
-        "construction it is such a label, of another training.",
+        "there can be for one known task. Code of the class: RMAT's default, without a "
+        "mask: its encoder learns codes as a classifier learns classes, so that it is "
+        "such a label, of another training.",
         "",
         *table([*head, "AUC of the worst attacker"], shown),
     ]
-
-
-def _certified_title(method: str) -> str:
-    if method == "rmat":
-        return "RMAT, a code trained through its noise"
-    return TITLES[method]
 
 
 def second(rows: Sequence[Row], settings: Settings) -> list[str]:

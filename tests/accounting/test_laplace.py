@@ -161,11 +161,16 @@ def test_every_figure_has_its_formula_source_and_condition():
 
 def test_claim_and_certificate_stand_side_by_side():
     claim, certified = str(PAPER).splitlines()
-    assert claim.startswith("Claimed:   epsilon 0.6201 per release")
+    assert claim.startswith("Claimed:   epsilon 0.6202 per release")
     assert "NOT what is certified" in claim
     assert certified.startswith("Certified: epsilon 384 per release, for any two texts")
     assert "383.6" in certified
-    assert str(BALL).startswith("Claimed:   nothing")
+
+
+def test_nothing_is_said_twice_or_of_a_claim_that_nobody_made():
+    assert "; 3.326 for texts of equal length that differ in one word" in str(BALL)
+    plain = dataclasses.replace(BALL, mask_rate=0.0, mask_mode=None)
+    assert str(plain) == "Certified: epsilon 4 per release, for any two texts"
 
 
 @pytest.mark.parametrize(

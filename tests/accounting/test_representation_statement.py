@@ -19,19 +19,20 @@ PAPER = LaplaceCertificate.nominal(
 BALL = LaplaceCertificate.from_epsilon(4.0, 16, radius=1.0)
 
 
-def _statement(certificate=BALL, private=True, releases=1, method="RMAT"):
+def _statement(certificate=BALL, private=True, releases=1, method="RMAT", **facts):
     return RepresentationStatement(
         certificate,
         method=method,
         encoder_trained_on_private_text=private,
         randomness=RANDOMNESS if certificate else "",
         releases=releases,
+        **facts,
     )
 
 
 def test_claim_and_certificate_stand_side_by_side():
     text = str(_statement(PAPER))
-    assert "Claimed:   epsilon 0.6201" in text
+    assert "Claimed:   epsilon 0.6202" in text
     assert "Certified: epsilon 384 " in text
     assert "NOT what is certified" in text
     value = _statement(PAPER).to_json()
@@ -49,6 +50,32 @@ def test_what_is_not_covered_follows_from_the_facts():
     assert RANDOMNESS in public.assumptions
     assert any("word level" in line for line in _statement(PAPER).assumptions)
     assert not any("word level" in line for line in public.assumptions)
+
+
+def test_what_shows_of_the_training_records_is_told_apart_from_what_is_declared():
+    for certificate in (BALL, None):
+        read = _statement(certificate, training_facts=["the number of labels"])
+        assert "the number of labels" in read.not_covered
+        assert "Declared public" not in str(read)
+    declared = _statement(public=["the number of labels"])
+    assert "the number of labels" not in declared.not_covered
+    assert "Declared public:\n  - the number of labels" in str(declared)
+
+
+def test_statements_of_before_facts_of_training_were_told_are_read():
+    value = _statement().to_json()
+    del value["training_facts"], value["public"]
+    assert RepresentationStatement.from_json(value).to_json() == _statement().to_json()
+
+
+def test_printed_figures_are_never_below_the_true_ones():
+    """Rounded to the nearest, 4.00004 would read 4."""
+    loose = LaplaceCertificate(16, 2 / 4.00004, "l1_ball", radius=1.0)
+    assert loose.record_epsilon > 4
+    assert "epsilon 4.001 " in str(_statement(loose))
+    cut = LaplaceCertificate.from_epsilon(4.0, 16, radius=1.0, tail_delta=1.01e-20)
+    assert "at delta 1.1e-20" in str(_statement(cut))
+    assert "epsilon 12.01 " in str(_statement(loose, releases=3))
 
 
 def test_without_noise_there_is_no_guarantee_and_it_says_so():
@@ -83,7 +110,12 @@ def test_tails_that_take_delta_to_1_leave_no_guarantee():
 
 @pytest.mark.parametrize(
     "statement",
-    [_statement(PAPER), _statement(releases=3), _statement(None, method="ADS")],
+    [
+        _statement(PAPER),
+        _statement(releases=3),
+        _statement(None, method="ADS"),
+        _statement(training_facts=["the number of labels"], public=["label names"]),
+    ],
 )
 def test_json_rebuilds_the_statement_and_recomputes_its_figures(statement):
     value = json.loads(json.dumps(statement.to_json(), allow_nan=False))
@@ -105,6 +137,8 @@ def test_json_rebuilds_the_statement_and_recomputes_its_figures(statement):
         {"releases": 0},
         {"encoder_trained_on_private_text": "no"},
         {"randomness": ""},
+        {"training_facts": "the number of labels"},
+        {"public": [1]},
     ],
 )
 def test_json_that_is_no_statement_is_refused(change):
@@ -136,6 +170,9 @@ def test_the_file_is_public_and_names_the_versions(tmp_path):
         {"randomness": None},
         {"releases": 0},
         {"releases": 1.5},
+        {"training_facts": "one text"},
+        {"training_facts": [None]},
+        {"public": None},
     ],
 )
 def test_facts_of_the_wrong_kind_are_refused(change):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import functools
 import json
+import stat
 import subprocess
 import sys
 
@@ -75,6 +76,41 @@ def test_a_demo_says_what_it_wrote_and_compares_accuracies(quick, run, tmp_path)
     assert header == ["text", "label"]
     # What is compared is what is released, before cells are guarded for spreadsheets.
     assert [label for _, label in lines] == list(synthetic.labels)
+
+
+def test_each_half_is_shown_under_its_heading_when_it_is_done(
+    quick, run, tmp_path, monkeypatch
+):
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    output = tmp_path / "demo"
+    with monkeypatch.context() as patch:
+        patch.setattr(_demo_representation.RepresentationDemo, "run", interrupt)
+        code, out, err = run("demo", "--output", output)
+    assert code == 130
+    assert "Half 1 of 2: the synthetic data set" in out
+    assert "0.875" in out
+    assert "Half 2 of 2" not in out
+    assert "Half 2 of 2: representations" in err
+    code, out, err = run("demo", "--output", output)
+    assert code == 0, err
+    first, second = out.split("Half 2 of 2: ")
+    assert "synthetic rows" in first
+    assert "RMAT" not in first
+    assert "RMAT" in second
+    _, out, err = run("demo", "--output", output, "--half", "synthetic")
+    assert "The synthetic data set" in out
+    assert "Half" not in out + err
+
+
+def test_both_folders_have_the_same_modes(quick, run, tmp_path):
+    assert run("demo", "--output", tmp_path / "demo")[0] == 0
+    for name in ("demo", "demo-rmat"):
+        folder = tmp_path / name
+        for part, wanted in ((folder, 0o755), (folder / "release", 0o755)):
+            assert stat.S_IMODE(part.stat().st_mode) == wanted
+        assert stat.S_IMODE((folder / "internal").stat().st_mode) == 0o700
 
 
 def test_json_alone_is_on_stdout(quick, run, tmp_path):
@@ -162,7 +198,6 @@ def test_bad_input_is_refused_before_work(refused, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_the_whole_demo(tmp_path):
     line = [sys.executable, "-m", "tfpriv.cli.main", "demo", "--json"]
     done = subprocess.run(

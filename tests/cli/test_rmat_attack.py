@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import stat
+from contextlib import nullcontext
 
 import pytest
 
@@ -79,6 +82,27 @@ def test_the_records_may_have_been_moved_but_not_changed(
 )
 def test_a_wrong_option_is_refused(trained, refused, change, words):
     assert words in refused("rmat", "attack", trained[0], *change)
+
+
+def test_a_full_folder_for_temporary_files_is_no_damaged_model(
+    own, refused, monkeypatch
+):
+    """Keras unpacks a model there."""
+
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def none(*args, **kwargs):
+        message = "No usable temporary directory found in ['/tmp']"
+        raise FileNotFoundError(errno.ENOENT, message)
+
+    for fault in (full, none):
+        with monkeypatch.context() as patch:
+            patch.setattr("tfpriv.cli._representation_run.quiet_import", nullcontext)
+            patch.setattr("keras.saving.load_model", fault)
+            line = refused("rmat", "attack", own)
+        assert "full disk" in line
+        assert "damaged" not in line
 
 
 def test_a_folder_without_a_finished_run_is_refused(own, refused, tmp_path):

@@ -40,6 +40,30 @@ def test_a_new_folder_is_made_with_a_private_part(path):
         assert {mode(entry) for entry in folder.internal.iterdir()} == {0o600}
 
 
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_what_may_leave_is_open_whatever_else_is_open(path, tmp_path, umask):
+    """A second run of one process, as in the demo, is made under a private umask."""
+    before = os.umask(umask)
+    try:
+        with RunFolder(tmp_path / "first", RECORDS), RunFolder(path, RECORDS):
+            pass
+    finally:
+        os.umask(before)
+    for folder in (tmp_path / "first", path):
+        assert mode(folder) == mode(folder / "release") == 0o755
+        assert mode(folder / "internal") == 0o700
+
+
+def test_a_folder_that_was_there_keeps_its_mode(path):
+    path.mkdir(parents=True, mode=0o700)
+    path.chmod(0o700)
+    RunFolder(path, RECORDS).close()
+    assert mode(path) == 0o700
+    (path / "release").chmod(0o750)
+    RunFolder(path, RECORDS).close()
+    assert mode(path / "release") == 0o750
+
+
 def test_an_internal_folder_that_was_opened_to_others_is_closed_again(path):
     RunFolder(path, RECORDS).close()
     (path / "internal").chmod(0o755)

@@ -312,9 +312,7 @@ def test_a_run_whose_ledger_is_lost_or_edited_is_refused(
     (output / "internal" / "ledger.jsonl.head").unlink()
     assert "what it spent is not known" in refused(*command)
     path.write_bytes(kept.replace(b'"tokens"', b'"tokeno"'))
-    code, out, err = run(*command)
-    assert (code, out) == (2, "")
-    assert "privacy ledger" in err.splitlines()[-1]
+    assert "privacy ledger" in refused(*command)
 
 
 # What comes out.
@@ -556,10 +554,12 @@ def test_ctrl_c_tells_how_to_go_on_and_what_was_lost_is_paid_again(
     assert (code, out) == (130, "")
     assert err.count("tfpriv: error:") == 1
     assert "interrupted. Run the same command again" in err.splitlines()[-1]
+    assert "going on" not in err
     assert list((output / "release").iterdir()) == []
     charged = ledger(output)
     code, out, err = run(*command, "--json")
     assert code == 0, err
+    assert f"going on from step {len(charged) + 1}: " in err
     assert json.loads(out)["finished_before"] is False
     assert json.loads(out)["epsilon"] <= 8
     assert ledger(output)[: len(charged)] == charged
@@ -670,7 +670,7 @@ def test_a_killed_run_goes_on_within_its_budget(small_prior, tmp_path, private, 
         line = [sys.executable, "-c", CHILD, prior, kill_after, "synthesize", private]
         line += [*COLUMNS, "--output", output, "--discriminator-steps", "6", "--json"]
         return subprocess.run(
-            [str(part) for part in line], capture_output=True, text=True, timeout=200
+            [str(part) for part in line], capture_output=True, text=True
         )
 
     # Two steps a round: the kill falls on the second step of the second round.
@@ -683,6 +683,7 @@ def test_a_killed_run_goes_on_within_its_budget(small_prior, tmp_path, private, 
     done = start(0)
     assert done.returncode == 0, done.stderr
     assert SECRET not in done.stdout + done.stderr
+    assert f"going on from step {len(before) + 1}: " in done.stderr
     assert json.loads(done.stdout)["finished_before"] is False
     after = ledger(output)
     assert after[: len(before)] == before

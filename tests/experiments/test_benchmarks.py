@@ -44,7 +44,6 @@ def test_folder_of_another_run_is_refused(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_quick_run_times_every_contest(tmp_path):
     main(["--quick", "--output", str(tmp_path)])
     found = json.loads((tmp_path / "results.json").read_text())

@@ -193,7 +193,7 @@ def test_certified_releases_stand_beside_the_label_at_random(run):
     titles = [row.split(" | ")[2] for row in rows]
     assert titles[:3] == [
         "predicted label, randomised response",
-        "RMAT encoder, code of the class",
+        "RMAT, code of the class",
         "RMAT, L1 ball",
     ]
     assert any("both predicted labels" in row for row in rows)
@@ -281,11 +281,10 @@ def test_a_real_cell_holds_what_the_tables_need_and_no_text(pages):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_a_quick_run_measures_every_arm(pages, tmp_path):
     output = tmp_path / "run"
     arguments = ["--quick", "--datasets", "wizard", "--output", str(output)]
-    arms = [*TABLE_ARMS, "rmat@2", "l1@2", "front"]
+    arms = [*TABLE_ARMS, "l1@2", "front"]
     assert command.main(Settings(), [*arguments, "--only", *arms]) == 0
     results = json.loads((output / "results.json").read_text("utf-8"))
     assert results["quick"]
@@ -293,9 +292,8 @@ def test_a_quick_run_measures_every_arm(pages, tmp_path):
     assert len(cells) == len(arms) - 1 + len(Settings().quick().front())
     for arm in ("none", "ads"):
         assert cells[arm]["certificate"] is None
-    for arm in ("rmat@2", "l1@2"):
-        certificate = LaplaceCertificate.from_json(cells[arm]["certificate"])
-        assert 1.99 < certificate.record_epsilon <= 2.0
+    certificate = LaplaceCertificate.from_json(cells["l1@2"]["certificate"])
+    assert 1.99 < certificate.record_epsilon <= 2.0
     # The noise of the codes is drawn, not left out: at epsilon 1 they are others.
     code = cells["code"]
     assert code["certified"]["1"]["task"]["confusion"] != code["codes"]["confusion"]
@@ -303,7 +301,6 @@ def test_a_quick_run_measures_every_arm(pages, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_data_sets_that_are_not_here_run_on_their_format_examples(
     data_dir, tmp_path, monkeypatch
 ):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import json
+
 import keras
 import numpy as np
 import pytest
@@ -141,6 +145,43 @@ def test_trains_in_a_graph(tokenizer):
     history = model.fit(TEXTS, TARGETS, batch_size=6, epochs=2, verbose=0)
     assert np.isfinite(history.history["loss"]).all()
     assert model.encode(TEXTS[:5]).shape == (5, 3)
+
+
+@pytest.mark.parametrize("rows", [3, 12])
+def test_xla_computes_the_same_gradients(tokenizer, rows):
+    model = build(Unprotected, tokenizer, dropout=0.0)
+    for layer in model.backbone._flatten_layers():
+        if isinstance(layer, keras.layers.Dropout):
+            layer.rate = 0.0
+    ids = model.encoder.word_pieces(tf.constant(TEXTS[:rows]))
+    variables = [variable.value for variable in model.encoder.trainable_variables]
+
+    def gradients(jit_compile):
+        model.encoder.compile_backbone(jit_compile)
+        with tf.GradientTape() as tape:
+            released = model.release(ids, training=True)
+            loss = tf.reduce_sum(released**2)
+        zero = tf.UnconnectedGradients.ZERO
+        found = tape.gradient(loss, variables, unconnected_gradients=zero)
+        return released, [tf.convert_to_tensor(g) for g in found]
+
+    released, plain = gradients(False)
+    compiled_released, compiled = gradients(True)
+    assert len(released) == rows
+    np.testing.assert_allclose(released, compiled_released, rtol=1e-4, atol=1e-5)
+    scale = max(float(tf.reduce_max(tf.abs(g))) for g in plain)
+    for ours, theirs in zip(compiled, plain, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-4 * scale)
+
+
+def test_trains_under_xla_and_remembers_it(tokenizer, tmp_path):
+    model = build(RMAT, tokenizer, mask_rate=0.2)
+    model.compile(jit_compile=True)
+    history = model.fit(TEXTS, TARGETS, batch_size=5, epochs=2, verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.get_compile_config()["jit_compile"]
 
 
 def test_encode_keeps_the_order_of_the_texts(tokenizer):
@@ -300,6 +341,14 @@ BAD = {
     "no-private": ({"num_private_classes": None}, "num_private_classes"),
     "dimension": ({"dimension": 0}, "dimension"),
     "code-of-one": ({"scale": "code", "dimension": 1}, "dimension"),
+    "mask-rate-text": ({"mask_rate": "0.1"}, "number for mask_rate"),
+    "mask-rate-none": ({"mask_rate": None}, "number for mask_rate"),
+    "dropout-large": ({"dropout": 1.5}, "dropout=1.5"),
+    "dropout-all": ({"dropout": 1.0, "scale": "l1"}, "dropout=1.0"),
+    "dropout-text": ({"dropout": "some"}, "number for dropout"),
+    "seed-negative": ({"seed": -1}, "seed=-1"),
+    "seed-broken": ({"seed": 1.5}, "whole number for seed"),
+    "train-backbone": ({"train_backbone": "no"}, "True or False"),
 }
 
 
@@ -307,6 +356,122 @@ BAD = {
 def test_bad_settings_are_refused(settings, named, tokenizer):
     with pytest.raises(InputError, match=named):
         build(RMAT, tokenizer, **settings)
+
+
+@pytest.mark.parametrize("method", [RMAT, DPNR, ADS, Unprotected])
+def test_a_dimension_of_zero_is_no_default(method, tokenizer):
+    with pytest.raises(InputError, match="dimension=0"):
+        build(method, tokenizer, dimension=0)
+
+
+@pytest.mark.parametrize("method", [RMAT, DPNR, ADS, CAPE, Unprotected])
+def test_what_is_no_bert_is_refused(method, tokenizer):
+    settings = {"nominal_epsilon": 1.0} if method is RMAT else {}
+    with pytest.raises(InputError, match="BertBackbone"):
+        method(
+            keras.Sequential(),
+            tokenizer,
+            num_classes=2,
+            num_private_classes=2,
+            **settings,
+        )
+
+
+def test_layers_behind_a_release_are_a_tuple_of_widths(tokenizer):
+    for units, words in ((5, "tuple of widths"), (("a",), "whole number")):
+        with pytest.raises(InputError, match=words):
+            build(CAPE, tokenizer, post_units=units)
+
+
+@pytest.mark.parametrize(
+    "given", [(TEXTS,), (TEXTS, TARGETS, None, None), TEXTS, "text", 5], ids=str
+)
+def test_validation_data_of_other_parts_is_refused(given, tokenizer):
+    model = compiled(build(RMAT, tokenizer))
+    with pytest.raises(InputError, match="validation_data=") as refused:
+        model.fit(TEXTS, TARGETS, validation_data=given, verbose=0)
+    assert "love" not in str(refused.value)
+
+
+@pytest.mark.parametrize("given", [[1, 2], {"label": 3}, {"label": "abc"}], ids=str)
+def test_class_weights_of_another_kind_are_refused(given, tokenizer):
+    with pytest.raises(InputError, match=r"class_weights|Expected a number"):
+        compiled(build(RMAT, tokenizer), class_weights=given)
+
+
+def test_a_batch_size_of_zero_is_refused_by_predict(tokenizer):
+    with pytest.raises(InputError, match="batch_size=0"):
+        build(RMAT, tokenizer).predict(TEXTS, batch_size=0, verbose=0)
+
+
+def _npz(**arrays):
+    whole = io.BytesIO()
+    np.savez(whole, **arrays)
+    return whole.getvalue()
+
+
+def _transposed(content):
+    arrays = dict(np.load(io.BytesIO(content)))
+    return _npz(**{name: array.T for name, array in arrays.items()})
+
+
+def _flipped(content):
+    changed = bytearray(content)
+    changed[len(content) // 2] ^= 0xFF
+    return bytes(changed)
+
+
+DAMAGES = {
+    "cut": lambda content: content[: len(content) // 2],
+    "junk": lambda content: b"damaged",
+    "empty": lambda content: b"",
+    "flipped": _flipped,
+    "transposed": _transposed,
+    "fewer": lambda content: _npz(a=np.zeros(3)),
+    "objects": lambda content: _npz(a=np.array([object()], dtype=object)),
+    "texts": lambda content: _npz(a=np.array(["a"])),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_weights_of_a_preset_are_one_line(damage, tokenizer, tmp_path):
+    build(RMAT, tokenizer).save_to_preset(tmp_path / "preset")
+    path = tmp_path / "preset" / "tfpriv.npz"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(InputError, match=r"tfpriv\.npz") as refused:
+        RMAT.from_preset(tmp_path / "preset")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"class": 5},
+        {"config": [1]},
+        {"config": {}},
+        {"config": {"num_classes": 2, "num_private_classes": 2, "unknown": 1}},
+    ],
+    ids=str,
+)
+def test_a_damaged_description_of_a_preset_is_one_line(change, tokenizer, tmp_path):
+    build(RMAT, tokenizer).save_to_preset(tmp_path / "preset")
+    path = tmp_path / "preset" / "tfpriv.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(InputError, match=r"tfpriv\.json"):
+        RMAT.from_preset(tmp_path / "preset")
+
+
+def test_a_full_folder_for_temporary_files_damages_no_preset(
+    tokenizer, tmp_path, monkeypatch
+):
+    build(RMAT, tokenizer).save_to_preset(tmp_path / "preset")
+
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("keras_nlp.models.BertBackbone.from_preset", full)
+    with pytest.raises(OSError, match="full disk"):
+        RMAT.from_preset(tmp_path / "preset")
 
 
 BAD_DATA = {
@@ -362,6 +527,25 @@ def test_statement_says_what_is_not_covered(tokenizer):
     for word in ("weights", "label", "releases"):
         assert word in text
     assert "NO privacy guarantee" in str(build(ADS, tokenizer).privacy_statement())
+
+
+def test_statement_says_that_the_number_of_labels_shows(tokenizer, tmp_path):
+    """It is the dimension of a code, read off the training records or declared."""
+
+    def statement(trained=1, **settings):
+        model = build(RMAT, tokenizer, **settings)
+        model.trained_steps.assign(trained)
+        return model.privacy_statement()
+
+    assert any("number of labels" in line for line in statement().not_covered)
+    for hidden in (statement(0), statement(dimension=5)):
+        assert "number of labels" not in str(hidden)
+    declared = statement(public_labels=True)
+    assert not any("number of labels" in line for line in declared.not_covered)
+    assert any("number of labels" in line for line in declared.public)
+    # Declared once, the model remembers.
+    build(RMAT, tokenizer, public_labels=True).save_to_preset(tmp_path / "preset")
+    assert RMAT.from_preset(tmp_path / "preset").public_labels
 
 
 def test_heads_learn_the_expected_loss_of_a_released_code(tokenizer):

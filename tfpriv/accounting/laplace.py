@@ -81,8 +81,9 @@ class LaplaceCertificate:
         truncation: str. "words": texts fit the encoder's window, or are cut by
             number of words before they are masked; "pieces": cut by number of
             word-pieces, so that one word may push others in or out.
-        lengths: (int, int). Fewest and most words that a released text has, with
-            all others refused; None if unknown.
+        lengths: (int, int). Fewest and most words of the texts that the figures at
+            word level are about, as the encoder reads them; None if unknown. Nothing
+            here refuses a text of another length: it has the record-level figure.
         nominal_epsilon: float. In the papers' reading the scale is its reciprocal.
         slack: float. What the sampler of the noise adds to epsilon in one release.
         tail_delta: float. The delta of one release, since a sampler cuts off the

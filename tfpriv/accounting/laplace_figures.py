@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from tfpriv._figures import as_given, rounded_up
+
 if TYPE_CHECKING:
     from tfpriv.accounting.laplace import LaplaceCertificate
 
@@ -106,26 +108,28 @@ def figures_of(certificate: LaplaceCertificate) -> list[CertifiedFigure]:
 
 
 def side_by_side(certificate: LaplaceCertificate) -> str:
-    """Returns two lines for a person: what is claimed, and what is certified."""
-    if certificate.claimed_epsilon is None:
-        claim = "nothing: the scale was not chosen as in the papers"
-    else:
+    """Returns for a person what the papers claim, if they do, and what is certified.
+
+    Figures are rounded up: none is below what it stands for.
+    """
+    lines = []
+    if certificate.claimed_epsilon is not None:
         verdict = "" if certificate.claim_holds else "; NOT what is certified"
-        claim = (
-            f"epsilon {_figure(certificate.claimed_epsilon)} per release, for texts "
-            "that differ in one word (nominal epsilon "
-            f"{certificate.nominal_epsilon:g}, mask rate {certificate.mask_rate:g}, "
-            f"sensitivity taken as 1{verdict})"
+        lines.append(
+            f"Claimed:   epsilon {rounded_up(certificate.claimed_epsilon)} per "
+            "release, for texts that differ in one word (nominal epsilon "
+            f"{as_given(certificate.nominal_epsilon)}, mask rate "
+            f"{certificate.mask_rate:g}, sensitivity taken as 1{verdict})"
         )
     delta = certificate.delta
-    beside = f" at delta {delta:.2g}" if delta else ""
+    beside = f" at delta {rounded_up(delta, 2)}" if delta else ""
     certified = (
-        f"epsilon {_figure(certificate.record_epsilon)}{beside} per release, for any "
-        f"two texts; {_figure(certificate.word_epsilon)} for texts of equal length "
-        "that differ in one word"
+        f"Certified: epsilon {rounded_up(certificate.record_epsilon)}{beside} per "
+        "release, for any two texts"
     )
-    return f"Claimed:   {claim}\nCertified: {certified}"
-
-
-def _figure(value: float) -> str:
-    return f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}"
+    if certificate.word_epsilon < certificate.record_epsilon:
+        certified += (
+            f"; {rounded_up(certificate.word_epsilon)} for texts of equal length that "
+            "differ in one word"
+        )
+    return "\n".join([*lines, certified])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.metadata
 import math
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from tfpriv._errors import InputError
+from tfpriv._figures import rounded_up
 from tfpriv._files import PUBLIC, write_json
 from tfpriv._validation import integer
 from tfpriv._version import __version__
@@ -40,6 +42,9 @@ class RepresentationStatement:
         randomness: what is assumed of the random numbers; may be empty only where
             there is no certificate.
         releases: of one text, each with a draw of its own.
+        training_facts: what the release shows of the records that the encoder was
+            trained on, covered by nothing, in words: "the number of labels ...".
+        public: what was declared public, for the reader.
 
     Raises:
         InputError: a value of the wrong type, or no assumption about randomness.
@@ -53,6 +58,8 @@ class RepresentationStatement:
         encoder_trained_on_private_text: bool,
         randomness: str = "",
         releases: int = 1,
+        training_facts: Sequence[str] = (),
+        public: Sequence[str] = (),
     ) -> None:
         if not isinstance(certificate, LaplaceCertificate | None):
             raise InputError(
@@ -72,6 +79,8 @@ class RepresentationStatement:
                 f"received {randomness!r}."
             )
         integer(releases=releases)
+        self.training_facts = _texts("training_facts", training_facts)
+        self.public = _texts("public", public)
         self.certificate = certificate
         self.method = method
         self.encoder_trained_on_private_text = encoder_trained_on_private_text
@@ -108,6 +117,7 @@ class RepresentationStatement:
                 "fitted to private texts without a guarantee, and whoever has them, or "
                 "the vectors of many texts, may learn about those texts"
             )
+        lines += self.training_facts
         if math.isinf(self.epsilon):
             return lines
         lines += [
@@ -141,7 +151,7 @@ class RepresentationStatement:
         `epsilon_finite` false; `delta`; `claimed_epsilon`, per release, or null;
         `certificate`, or null without noise; `event`;
         `encoder_trained_on_private_text`; `covers`, `not_covered`, `assumptions`,
-        lists of text; `randomness`; `versions`.
+        `training_facts`, `public`, lists of text; `randomness`; `versions`.
         """
         certificate = self.certificate
         return {
@@ -162,6 +172,8 @@ class RepresentationStatement:
             "covers": self.covers,
             "not_covered": self.not_covered,
             "assumptions": self.assumptions,
+            "training_facts": list(self.training_facts),
+            "public": list(self.public),
             "randomness": self.randomness,
             "versions": {
                 "tfpriv": __version__,
@@ -195,6 +207,9 @@ class RepresentationStatement:
                 ],
                 randomness=value["randomness"],
                 releases=value["releases"],
+                # Statements of before these were told have neither.
+                training_facts=value.get("training_facts", ()),
+                public=value.get("public", ()),
             )
         except (KeyError, TypeError) as error:
             raise InputError(
@@ -220,6 +235,7 @@ class RepresentationStatement:
         for title, items in (
             ("Covers:", self.covers),
             ("Not covered:", self.not_covered),
+            ("Declared public:", self.public),
             ("Assumptions:", self.assumptions),
         ):
             if items:
@@ -229,11 +245,18 @@ class RepresentationStatement:
     def _together(self) -> str:
         if math.isinf(self.epsilon):
             return f"no guarantee for {self.releases:,} releases: delta reaches 1"
-        beside = f" at delta {self.delta:.2g}" if self.delta else ""
+        beside = f" at delta {rounded_up(self.delta, 2)}" if self.delta else ""
         return (
-            f"epsilon {self.epsilon:,.4g}{beside} for {self.releases:,} releases of "
-            "one text, and any two texts"
+            f"epsilon {rounded_up(self.epsilon)}{beside} for {self.releases:,} "
+            "releases of one text, and any two texts"
         )
+
+
+def _texts(name: str, given: Sequence[str]) -> tuple[str, ...]:
+    lines = tuple(given) if isinstance(given, list | tuple) else (None,)
+    if not all(isinstance(line, str) and line for line in lines):
+        raise InputError(f"Expected {name} as a list of texts, received another value.")
+    return lines
 
 
 def _finite(value: float) -> float | None:

@@ -13,12 +13,40 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from tfpriv._errors import BudgetExceeded, InputError
+from tfpriv._files import is_full
+from tfpriv._quiet import quiet_import
+
+__all__ = [
+    "ConfigOption",
+    "Interrupted",
+    "JsonOption",
+    "UsageCommand",
+    "before_work",
+    "print_json",
+    "quiet_import",
+    "resumable",
+    "say",
+    "warn",
+]
 
 
 class Interrupted(Exception):
     """Ctrl-C during work, with a line that says how to go on: exit code 130."""
+
+
+# Lines that wait for the end of `before_work`.
+_waiting: list[str] | None = None
+
+
+class UsageCommand(TyperCommand):
+    """A command whose usage line names arguments as its help does: FILE, not {FILE}."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Returns the parts of the usage line."""
+        return [part.strip("{}") for part in super().collect_usage_pieces(ctx)]
 
 
 @contextlib.contextmanager
@@ -26,8 +54,12 @@ def before_work() -> Iterator[None]:
     """Marks what a command does before it works: its failures get exit code 2.
 
     A file that is not there, a folder that cannot be written or a budget that is
-    used up is an `InputError` here, and a failure (exit code 1) later.
+    used up is an `InputError` here, and a failure (exit code 1) later. What is said
+    meanwhile, that rows were left out for instance, appears when the block ends well:
+    a command that is refused prints its one line and no other.
     """
+    global _waiting
+    outer, _waiting = _waiting, []
     try:
         yield
     except BudgetExceeded as error:
@@ -35,6 +67,24 @@ def before_work() -> Iterator[None]:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         raise InputError(f"{where}{error.strerror or error}") from error
+    finally:
+        said, _waiting = _waiting, outer
+    for line in said:
+        say(line)
+
+
+def warn(message: str) -> None:
+    """Prints a warning of one line on stderr."""
+    say(f"warning: {message}")
+
+
+def say(message: str) -> None:
+    """Prints one line on stderr, or keeps it until `before_work` ends well."""
+    line = " ".join(message.split())
+    if _waiting is not None:
+        _waiting.append(line)
+    else:
+        print(f"tfpriv: {line}", file=sys.stderr)
 
 
 @contextlib.contextmanager
@@ -46,44 +96,13 @@ def resumable(folder: Path) -> Iterator[None]:
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted. {mend}.") from None
     except OSError as error:
-        if not _is_full(error):
+        if not is_full(error):
             raise
         raise OSError(
             f"Expected room for the files of the run, received a full disk "
             f"({os.strerror(error.errno or errno.ENOSPC)}). Free some. {mend}; what is "
             "in release/ is untouched."
         ) from error
-
-
-def _is_full(error: OSError) -> bool:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return True
-    # HDF5, in which Keras keeps weights, has the reason in its message alone.
-    return error.errno is None and os.strerror(errno.ENOSPC) in str(error)
-
-
-@contextlib.contextmanager
-def quiet_import() -> Iterator[None]:
-    """Keeps what TensorFlow logs while it is imported, past Python, off stderr."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    try:
-        kept = None if os.environ.get("TFPRIV_DEBUG") == "1" else os.dup(2)
-    except OSError:  # started without a stderr
-        kept = None
-    if kept is None:
-        yield
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 2)
-        yield
-        if "tensorflow" in sys.modules:
-            # Looks for a GPU now: the complaint that there is none goes nowhere too.
-            sys.modules["tensorflow"].config.list_physical_devices("GPU")
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
 
 
 def print_json(value: Any) -> None:

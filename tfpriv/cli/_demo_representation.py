@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfpriv._errors import InputError
+from tfpriv._figures import rounded_up
 from tfpriv._files import PRIVATE, write_json
-from tfpriv.cli._common import quiet_import
+from tfpriv.cli._common import quiet_import, say
 from tfpriv.cli._representation_run import (
     COMMAND,
     Columns,
@@ -27,13 +28,13 @@ from tfpriv.cli._representation_training import (
 )
 from tfpriv.cli.rmat_attack import attack_model
 from tfpriv.cli.run_folder import RunFolder
-from tfpriv.cli.synthesize import say
 
 if TYPE_CHECKING:
     from tfpriv.attacks import AttributeInferenceAttack, AttributeInferenceResult
     from tfpriv.datasets import Splits
 
-_COLUMNS = Columns("text", "label", "gender")
+# The sample is public, its labels too.
+_COLUMNS = Columns("text", "label", "gender", labels=("ham", "spam"))
 _EPSILON = 4.0
 _EPOCHS = 2
 # The sample is public and artificial: its parts are those of the other half.
@@ -77,7 +78,7 @@ class RepresentationDemo:
         parts = parts_of(self.data, config["split_key"])
         trained = finished(folder)
         if trained is None:
-            model = settings.build(2, 2)
+            model = settings.build(2, 2, public_labels=True)
             trained = train_and_release(model, parts, folder, config)
         attacked = self._kept(
             "attack", lambda: _attack(load_model(folder.path), parts, settings.seed)
@@ -173,7 +174,9 @@ def show_comparison(result: dict[str, Any]) -> None:
             name.replace("rmat", "RMAT"),
             f"{row['task_macro_f1']:.3f}",
             f"{area['value']:.3f} [{area['low']:.3f}, {area['high']:.3f}]",
-            "none" if row["epsilon"] is None else f"{row['epsilon']:.4g} per release",
+            "none"
+            if row["epsilon"] is None
+            else f"{rounded_up(row['epsilon'])} per release",
         )
     guess = f"{result['rmat']['constant_macro_f1']:.3f}"
     table.add_row("a constant guess", guess, "0.500", "0")

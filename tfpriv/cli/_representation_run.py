@@ -7,15 +7,13 @@ import json
 import os
 import secrets
 import warnings
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfpriv._errors import InputError
-from tfpriv._files import PRIVATE, write_json
-from tfpriv.cli._common import quiet_import
-from tfpriv.cli.synthesize import warn
+from tfpriv._files import DAMAGED, PRIVATE, raise_if_of_the_system, write_json
+from tfpriv.cli._common import quiet_import, warn
 
 if TYPE_CHECKING:
     from tfpriv.datasets import Splits, TextDataset
@@ -23,17 +21,34 @@ if TYPE_CHECKING:
 COMMAND = "rmat train"
 VADER = "vader"
 MODEL = "model.keras"
+_SENTIMENTS = ("negative", "neutral", "positive")
 _CONFIG = "config.json"
 
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-    """Where records come from; `label` may be "vader", the sentiment of the text."""
+    """Where records come from; `label` may be "vader", the sentiment of the text.
+
+    Attributes:
+        text, label, private: names of columns.
+        format: of the file, where its name does not tell.
+        labels: names of the task's labels that were declared public; records with
+            another one are left out. None: those that the records have, except that
+            the sentiments VADER knows are public.
+    """
 
     text: str
     label: str
     private: str
     format: str | None = None
+    labels: tuple[str, ...] | None = None
+
+    @property
+    def declared(self) -> tuple[str, ...] | None:
+        """The label names that no record was asked for; None if there are none."""
+        if self.labels is None and self.label == VADER:
+            return _SENTIMENTS
+        return self.labels
 
     def read(self, file: Path) -> TextDataset:
         """Reads the records; what was left out is said on stderr.
@@ -69,8 +84,27 @@ class Columns:
             warn(str(warning.message))
         if vader:
             data = with_vader_labels(data, VADER)
+        data = self._declared_alone(data)
         check_labels(data)
         return data
+
+    def _declared_alone(self, data: TextDataset) -> TextDataset:
+        if self.declared is None:
+            return data
+        known = set(self.declared)
+        kept = [i for i, label in enumerate(data.labels) if label in known]
+        if len(kept) < len(data):
+            warn(
+                f"{len(data) - len(kept)} of {len(data)} records have a label that is "
+                "not among --labels and are left out."
+            )
+        missing = sum(name not in data.label_names for name in self.declared)
+        if missing and self.labels is not None:
+            warn(
+                f"no record has {missing} of the {len(known)} labels of --labels; they "
+                "will not be learnt. Check the names, and the column given as --label."
+            )
+        return data.select(kept)
 
 
 def check_labels(data: TextDataset) -> None:
@@ -150,7 +184,7 @@ def new_config(
         **dataclasses.asdict(columns),
         **settings,
         "file": str(file.resolve()),
-        "label_names": list(data.label_names),
+        "label_names": list(columns.declared or data.label_names),
         "private_names": list(data.private_names),
         "split_key": secrets.token_hex(16),
     }
@@ -199,6 +233,16 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
+def columns_of(config: Mapping[str, Any]) -> Columns:
+    """The columns that a run was made of."""
+    labels = config.get("labels")
+    names = ("text", "label", "private", "format")
+    return Columns(
+        **{name: config[name] for name in names},
+        labels=None if labels is None else tuple(labels),
+    )
+
+
 def load_model(folder: Path) -> Any:
     """Loads the trained model of a run: imports TensorFlow.
 
@@ -212,7 +256,8 @@ def load_model(folder: Path) -> Any:
         import tfpriv.representation  # noqa: F401  (registers the classes)
     try:
         return keras.saving.load_model(path, compile=False)
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+    except DAMAGED as error:
+        raise_if_of_the_system(error)
         # The error of a file that somebody edited may say anything.
         raise InputError(
             f"Expected {path} as `tfpriv rmat train` wrote it, received a damaged "

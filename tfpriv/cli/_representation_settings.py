@@ -113,8 +113,19 @@ class RepresentationSettings:
         """Returns the fields as plain JSON."""
         return dataclasses.asdict(self)
 
-    def build(self, num_classes: int, num_private_classes: int) -> Any:
+    def build(
+        self,
+        num_classes: int,
+        num_private_classes: int,
+        *,
+        public_labels: bool = False,
+    ) -> Any:
         """Builds and compiles the model: imports TensorFlow.
+
+        Args:
+            num_classes: of the task.
+            num_private_classes: of the private attribute.
+            public_labels: whether the task's labels were declared public.
 
         Raises:
             InputError: a preset that lacks a file or is no BERT, or settings that do
@@ -132,6 +143,7 @@ class RepresentationSettings:
             num_private_classes=num_private_classes,
             max_length=self.max_length,
             seed=self.seed,
+            public_labels=public_labels,
             **self._arguments(),
         )
         adversary = {

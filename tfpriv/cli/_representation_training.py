@@ -12,14 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfpriv._errors import InputError
-from tfpriv._files import PRIVATE, PUBLIC, atomic_write, write_json
+from tfpriv._files import (
+    DAMAGED,
+    PRIVATE,
+    PUBLIC,
+    atomic_write,
+    raise_if_of_the_system,
+    write_json,
+)
+from tfpriv.cli._common import say
 from tfpriv.cli._representation_run import (
     MODEL,
     load_model,
     save_model,
     targets,
 )
-from tfpriv.cli.synthesize import say
 
 if TYPE_CHECKING:
     from tfpriv.cli.run_folder import RunFolder
@@ -200,7 +207,7 @@ def _fit(
     if done >= config["epochs"]:
         return
     if done:
-        say(f"going on behind epoch {done} of {config['epochs']}.")
+        say(f"going on from epoch {done + 1} of {config['epochs']}.")
     path = internal / "history.json"
     history = []
     if done:
@@ -240,7 +247,8 @@ def _restore(model: Any, internal: Path) -> int:
     done = max(found)
     try:
         model.load_weights(found[done])
-    except (OSError, ValueError, KeyError):
+    except DAMAGED as error:
+        raise_if_of_the_system(error)
         raise InputError(
             f"Expected {found[done]} as this run wrote it, received a damaged file. "
             "Remove it to train from the start, or name a new output folder."

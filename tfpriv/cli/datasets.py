@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from tfpriv.cli._common import UsageCommand
+
 app = typer.Typer(
     help="List the named data sets, or prepare the files of one.",
     invoke_without_command=True,
@@ -55,7 +57,7 @@ def list_datasets(
         typer.echo(f"{row['name']:<{width}}  {state:<8}  {row['summary']}")
 
 
-@app.command()
+@app.command(cls=UsageCommand)
 def prepare(
     context: typer.Context,
     name: Annotated[

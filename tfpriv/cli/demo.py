@@ -18,12 +18,14 @@ from tfpriv.cli._common import (
     print_json,
     quiet_import,
     resumable,
+    say,
 )
 from tfpriv.cli._demo_representation import RepresentationDemo, show_comparison
 from tfpriv.cli.run_folder import RunFolder
 from tfpriv.cli.synthesize import (
     check_classes,
     release,
+    say_resuming,
     show_plan,
     show_result,
 )
@@ -84,21 +86,33 @@ def demo(
                         synthesis.folder.abandon()
                     raise
                 opened.enter_context(representation.folder)
+        # Each half is shown when it is done: the second takes minutes.
         if half != "representation":
+            say(_titled(half, 1, "a synthetic data set, by DP-SeqGAN."))
             with resumable(output):
                 result |= synthesis.run()
+            if not as_json:
+                typer.echo(f"\n{_titled(half, 1, 'the synthetic data set')}\n")
+                show_result(result)
+                _show_accuracy(result["accuracy"])
+                typer.echo()
         if half != "synthetic":
+            say(_titled(half, 2, "representations that hide gender, by RMAT."))
             with resumable(beside):
                 result["representation"] = representation.run()
+            if not as_json:
+                typer.echo(f"\n{_titled(half, 2, 'the representations')}")
+                show_comparison(result["representation"])
     result["seconds"] = round(time.monotonic() - started)
     if as_json:
         print_json(result)
-        return
-    if half != "representation":
-        show_result(result)
-        _show_accuracy(result["accuracy"])
-    if half != "synthetic":
-        show_comparison(result["representation"])
+
+
+def _titled(half: str, number: int, what: str) -> str:
+    """A heading; of two halves it says which."""
+    if half == "both":
+        return f"Half {number} of 2: {what}"
+    return what[0].upper() + what[1:]
 
 
 class SynthesisDemo:
@@ -129,6 +143,7 @@ class SynthesisDemo:
 
         parts = self.parts
         model = DPSeqGAN(**self.settings)
+        say_resuming(model, self.folder)
         show_plan(model)
         result, synthetic = release(model, parts.train, self.folder, _ROWS)
         result["accuracy"] = _accuracy(parts.train, synthetic, parts.test)

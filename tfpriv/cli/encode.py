@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tfpriv._errors import InputError
+from tfpriv._figures import rounded_up
 from tfpriv._files import PRIVATE, atomic_write, write_json
 from tfpriv._validation import integer
 from tfpriv.cli._common import (
     ConfigOption,
     JsonOption,
+    UsageCommand,
     before_work,
     print_json,
     quiet_import,
+    say,
 )
 from tfpriv.cli._representation_run import load_model, read_config
-from tfpriv.cli.synthesize import say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +38,7 @@ _SUFFIXES = (".jsonl", ".npy", ".tfrecord")
 _AT_ONCE = 1024
 
 
-@app.command()
+@app.command(cls=UsageCommand)
 def encode(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="A run of `tfpriv rmat train`.")
@@ -128,13 +130,17 @@ def cost(statement: RepresentationStatement, texts: int) -> str:
             "releases them without enough noise for any epsilon."
         )
     each = statement.certificate.record_epsilon
-    line = f"epsilon {each:.4g}, certified for any two texts, for each of the {whose}"
+    line = (
+        f"epsilon {rounded_up(each)}, certified for any two texts, for each of the "
+        f"{whose}"
+    )
     if statement.releases > 1:
         line += (
-            f", times {statement.releases} releases: {statement.epsilon:.4g} together"
+            f", times {statement.releases} releases: "
+            f"{rounded_up(statement.epsilon)} together"
         )
     if statement.delta:
-        line += f", at delta {statement.delta:.2g}"
+        line += f", at delta {rounded_up(statement.delta, 2)}"
     return f"{line}. Every call adds as much; the training data is not charged."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,17 +11,22 @@ import typer
 from tfpriv._errors import InputError
 from tfpriv._files import PRIVATE, write_json
 from tfpriv._validation import integer
-from tfpriv.cli._common import ConfigOption, JsonOption, before_work, print_json
+from tfpriv.cli._common import (
+    ConfigOption,
+    JsonOption,
+    before_work,
+    print_json,
+    say,
+)
 from tfpriv.cli._representation_run import (
     COMMAND,
-    Columns,
+    columns_of,
     load_model,
     parts_of,
     read_config,
     records,
 )
 from tfpriv.cli.run_folder import RunFolder
-from tfpriv.cli.synthesize import say
 
 if TYPE_CHECKING:
     from tfpriv.attacks import AttributeInferenceAttack, AttributeInferenceResult
@@ -66,24 +72,26 @@ def attack(
     drawn afresh. What they find is private: it stays in DIR/internal/attack.json.
     """
     del config
-    with before_work():
+    opened = contextlib.ExitStack()
+    with opened, before_work():
         integer(releases=releases)
         integer(0, seed=seed)
         attempt = make_attack(attackers, seed)
         run = read_config(directory)
         source = Path(run["file"]) if file is None else file
-        columns = Columns(run["text"], run["label"], run["private"], run["format"])
-        data = columns.read(source)
-        folder = RunFolder(directory, records(data), {"command": COMMAND})
-    with folder:
-        with before_work():
-            parts = parts_of(data, run["split_key"])
-            if len(parts.test.private_names) < 2:
-                raise InputError(
-                    "Expected at least two private labels in the test part, received "
-                    "one: there is nothing to guess. Give more records."
-                )
-            model = load_model(directory)
+        data = columns_of(run).read(source)
+        folder = opened.enter_context(
+            RunFolder(directory, records(data), {"command": COMMAND})
+        )
+        parts = parts_of(data, run["split_key"])
+        if len(parts.test.private_names) < 2:
+            raise InputError(
+                "Expected at least two private labels in the test part, received one: "
+                "there is nothing to guess. Give more records."
+            )
+        model = load_model(directory)
+        opened = opened.pop_all()
+    with opened:
         found = attack_model(attempt, model, parts, releases)
         path = folder.internal / "attack.json"
         statement = model.privacy_statement(releases=releases).to_json()

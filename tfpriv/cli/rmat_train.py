@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tfpriv._errors import InputError
 from tfpriv.cli._common import (
     ConfigOption,
     JsonOption,
@@ -14,9 +16,11 @@ from tfpriv.cli._common import (
     print_json,
     quiet_import,
     resumable,
+    say,
 )
 from tfpriv.cli._representation_run import (
     COMMAND,
+    VADER,
     Columns,
     load_or_make_config,
     new_config,
@@ -31,7 +35,10 @@ from tfpriv.cli._representation_training import (
     train_and_release,
 )
 from tfpriv.cli.run_folder import RunFolder
-from tfpriv.cli.synthesize import say
+from tfpriv.cli.synthesize import label_names
+
+if TYPE_CHECKING:
+    from tfpriv.datasets import Splits
 
 
 def train(
@@ -64,6 +71,15 @@ def train(
             help="Folder of the run; given again, the run goes on.",
         ),
     ],
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            metavar="A,B",
+            help="The task's label names, if they are public; else their number, which "
+            "a code shows, is named as not covered.",
+        ),
+    ] = None,
     method: Annotated[
         str,
         typer.Option("--method", metavar="M", help="rmat, dpnr, ads, cape or none."),
@@ -134,8 +150,12 @@ def train(
             help="Of the adversary, a batch. Default: 1.",
         ),
     ] = None,
-    epochs: Annotated[int, typer.Option("--epochs", metavar="N")] = 4,
-    batch_size: Annotated[int, typer.Option("--batch-size", metavar="N")] = 32,
+    epochs: Annotated[
+        int, typer.Option("--epochs", metavar="N", help="Of the training part.")
+    ] = 4,
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", metavar="N", help="Texts a training step.")
+    ] = 32,
     learning_rate: Annotated[
         float, typer.Option("--learning-rate", metavar="R", help="Of AdamW.")
     ] = 2e-4,
@@ -185,7 +205,8 @@ def train(
     without a guarantee. A run that was killed goes on when the command is given again.
     """
     del config
-    with before_work():
+    opened = contextlib.ExitStack()
+    with opened, before_work():
         settings = RepresentationSettings(
             method=method,
             epsilon=epsilon,
@@ -203,18 +224,25 @@ def train(
             max_length=max_length,
             seed=seed,
         ).complete()
-        columns = Columns(text, label, private, format)
+        columns = Columns(text, label, private, format, _declared(labels, label))
         data = columns.read(file)
         compared = {
             "command": COMMAND,
             **{name: getattr(columns, name) for name in ("text", "label", "private")},
+            "labels": columns.labels and list(columns.labels),
             **settings.to_json(),
         }
-        folder = RunFolder(output, records(data), compared)
-    with folder, resumable(output):
-        result = finished(folder)
+        folder = opened.enter_context(RunFolder(output, records(data), compared))
+        result, prepared = finished(folder), None
         if result is None:
-            result = _train(folder, data, columns, settings, file, tensorboard)
+            prepared = _prepare(folder, data, columns, settings, file)
+        opened = opened.pop_all()
+    with opened, resumable(output):
+        if prepared is not None:
+            model, parts, config = prepared
+            result = train_and_release(
+                model, parts, folder, config, tensorboard=tensorboard
+            )
         else:
             say("the run was finished already: nothing was trained.")
     if as_json:
@@ -223,14 +251,14 @@ def train(
         show_result(result, output)
 
 
-def _train(
+def _prepare(
     folder: RunFolder,
     data: Any,
     columns: Columns,
     settings: RepresentationSettings,
     file: Path,
-    tensorboard: bool,
-) -> dict[str, Any]:
+) -> tuple[Any, Splits, dict[str, Any]]:
+    """Returns the model, the parts of the records and the run's config."""
     fresh = new_config(data, columns, settings.to_json(), file)
     try:
         config = load_or_make_config(folder.internal, fresh)
@@ -238,12 +266,30 @@ def _train(
         warn_of_unseen(data, parts)
         with quiet_import():
             import tfpriv.representation  # noqa: F401
-        model = settings.build(len(data.label_names), len(data.private_names))
+        model = settings.build(
+            len(config["label_names"]),
+            len(config["private_names"]),
+            public_labels=columns.declared is not None,
+        )
         check_room(model, folder.path)
     except Exception:
         folder.abandon()  # a new run; one that has begun stays
         raise
-    return train_and_release(model, parts, folder, config, tensorboard=tensorboard)
+    return model, parts, config
+
+
+def _declared(labels: str | None, label: str) -> tuple[str, ...] | None:
+    names = label_names(labels)
+    if names is None:
+        return None
+    if label == VADER:
+        raise InputError(
+            "Expected no --labels with --label vader, whose labels are public anyway: "
+            f"received --labels {labels}. Leave it out."
+        )
+    if len(names) < 2:
+        raise InputError(f"Expected at least two --labels, received {len(names)}.")
+    return names
 
 
 # Macro-F1 above a constant guess that counts as having learnt anything.

@@ -16,6 +16,7 @@ from tfpriv._files import PRIVATE
 _LEAST_FREE = 200 * 2**20
 _OURS = frozenset({"release", "internal"})
 _STAGED = "staged"
+_OPEN = 0o755
 # The setting that names what made a run; those of `tfpriv synthesize` have none.
 _COMMAND = "command"
 # What an opening that was killed may have left, before anything was read or paid.
@@ -23,7 +24,7 @@ _BEFORE_WORK = ("run.lock", "records.", ".records.")
 
 
 class RunFolder:
-    """`release/` (may leave) and `internal/` (mode 0700, must not) of one run.
+    """`release/` (0755, may leave) and `internal/` (0700, must not) of one run.
 
     Opening it takes a lock that is held until `close`, so that two processes never
     work on one run, and checks that it belongs to these records (`RunStore.claim`).
@@ -57,6 +58,7 @@ class RunFolder:
             self.internal.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.internal.chmod(0o700)
             self.release.mkdir(exist_ok=True)
+            self._open_release()
         except OSError as error:
             raise InputError(
                 f"Expected an output folder that can be written, received {path}: "
@@ -121,6 +123,17 @@ class RunFolder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _open_release(self) -> None:
+        """Lets others into what this made and what may leave.
+
+        Whatever the umask: that of a process with another run open is a private one.
+        """
+        new_path, new_run = self._new
+        if new_path:
+            self.path.chmod(_OPEN)
+        if new_path or new_run:
+            self.release.chmod(_OPEN)
 
     def _check_free_to_use(self) -> None:
         if not self.path.exists():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tfpriv._errors import InputError
+from tfpriv._figures import as_given, percent, rounded_up
 from tfpriv._files import PUBLIC, atomic_write
 from tfpriv._validation import integer, one_of, positive, probability
 from tfpriv.cli._common import (
     ConfigOption,
     JsonOption,
+    UsageCommand,
     before_work,
     print_json,
     quiet_import,
     resumable,
+    say,
+    warn,
 )
 from tfpriv.cli.run_folder import RunFolder
 
@@ -34,7 +38,7 @@ _DELTA_HINT = "Use a value below 1 / number of records."
 _LEAST_DELTA = 1e-11
 
 
-@app.command()
+@app.command(cls=UsageCommand)
 def synthesize(
     file: Annotated[
         Path,
@@ -60,7 +64,14 @@ def synthesize(
         float,
         typer.Option("--epsilon", metavar="E", help="What the whole release may cost."),
     ] = 8.0,
-    delta: Annotated[float, typer.Option("--delta", metavar="D")] = 1e-5,
+    delta: Annotated[
+        float,
+        typer.Option(
+            "--delta",
+            metavar="D",
+            help="Beside epsilon: what may go wrong altogether. Below 1 / records.",
+        ),
+    ] = 1e-5,
     rows: Annotated[
         int | None,
         typer.Option(
@@ -114,8 +125,9 @@ def synthesize(
     command is given again; what it had spent stays spent.
     """
     del config
-    names = _label_names(labels)
-    with before_work():
+    names = label_names(labels)
+    opened = contextlib.ExitStack()
+    with opened, before_work():
         _check(epsilon, delta, rows, mode, seed, discriminator_steps)
         if names is None and mode == "guaranteed" and delta < _LEAST_DELTA:
             raise InputError(
@@ -134,14 +146,16 @@ def synthesize(
             "seed": seed,
         }
         records = zip(data.texts, data.labels, strict=True)
-        folder = RunFolder(output, records, settings)
-    with folder, resumable(output):
+        folder = opened.enter_context(RunFolder(output, records, settings))
         with quiet_import():
             from tfpriv.seqgan.dp_seqgan import DPSeqGAN
 
         if mode != "guaranteed":
             settings["epsilon"] = math.inf
         model = DPSeqGAN(**settings)
+        say_resuming(model, folder)
+        opened = opened.pop_all()
+    with opened, resumable(output):
         show_plan(model)
         result, _ = release(model, data, folder, rows)
     if as_json:
@@ -209,8 +223,8 @@ def show_plan(model: DPSeqGAN) -> None:
     console = Console(stderr=True)
     if model.mode == "guaranteed":
         title = (
-            f"Plan: epsilon {model.epsilon:g} at delta {model.delta:g}, for "
-            "everything in release/"
+            f"Plan: epsilon {as_given(model.epsilon)} at delta "
+            f"{as_given(model.delta)}, for everything in release/"
         )
     else:
         title = f"Plan: mode {model.mode}; the release has NO guarantee"
@@ -220,7 +234,7 @@ def show_plan(model: DPSeqGAN) -> None:
     for column in rows[0]:
         table.add_column(column.replace("_", " "))
     for row in rows:
-        table.add_row(*(_shown(value) for value in row.values()))
+        table.add_row(*(_shown(name, value) for name, value in row.items()))
     console.print(table)
 
 
@@ -269,6 +283,30 @@ def release(
     return result, synthetic
 
 
+def say_resuming(model: DPSeqGAN, folder: RunFolder) -> None:
+    """Says where a run that was broken off goes on; of a new one nothing.
+
+    Raises:
+        InputError: its ledger is damaged.
+    """
+    from tfpriv.seqgan.run_store import RunStore
+
+    if not (folder.internal / "ledger.jsonl").exists():
+        return
+    store = RunStore(folder.internal)
+    ledger = store.ledger(limit_epsilon=model.epsilon, delta=model.delta)
+    charged = len(ledger.events())
+    if not charged or folder.statement() is not None:
+        return
+    spent = ""
+    if math.isfinite(ledger.epsilon()):
+        spent = (
+            f", epsilon {rounded_up(ledger.epsilon())} of {as_given(model.epsilon)}; "
+            "steps behind the last checkpoint are charged again"
+        )
+    say(f"going on from step {charged + 1}: {charged} were charged before{spent}.")
+
+
 def show_result(result: dict[str, Any]) -> None:
     """Prints up to ten synthetic rows, the guarantee and what was written."""
     from rich.console import Console
@@ -287,22 +325,12 @@ def show_result(result: dict[str, Any]) -> None:
         console.print("Guarantee: none. See statement.txt for why.")
     else:
         console.print(
-            f"Guarantee: epsilon {result['epsilon']:.4g} at delta "
-            f"{result['delta']:g}, for adding or removing one record."
+            f"Guarantee: epsilon {rounded_up(result['epsilon'])} at delta "
+            f"{as_given(result['delta'])}, for adding or removing one record."
         )
     console.print(f"Wrote {result['rows']} rows:")
     for name in ("synthetic", "privacy", "statement"):
         console.print(f"  {result[name]}", soft_wrap=True, highlight=False)
-
-
-def warn(message: str) -> None:
-    """Prints a warning of one line on stderr."""
-    say(f"warning: {message}")
-
-
-def say(message: str) -> None:
-    """Prints one line on stderr."""
-    print(f"tfpriv: {' '.join(message.split())}", file=sys.stderr)
 
 
 def _check(
@@ -321,7 +349,8 @@ def _check(
     integer(0, seed=seed, discriminator_steps=discriminator_steps)
 
 
-def _label_names(labels: str | None) -> tuple[str, ...] | None:
+def label_names(labels: str | None) -> tuple[str, ...] | None:
+    """Returns the names of --labels, which commas separate."""
     if labels is None:
         return None
     names = tuple(dict.fromkeys(name.strip() for name in labels.split(",")))
@@ -332,7 +361,11 @@ def _label_names(labels: str | None) -> tuple[str, ...] | None:
     return names
 
 
-def _shown(value: Any) -> str:
+def _shown(column: str, value: Any) -> str:
+    if value is None:
+        return "none"
+    if column == "share":
+        return percent(value)
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)

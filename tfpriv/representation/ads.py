@@ -7,6 +7,7 @@ from typing import Any
 import keras
 
 from tfpriv.representation.design import ReleaseDesign
+from tfpriv.representation.presets import width_of
 from tfpriv.representation.text_model import PrivateTextModel
 
 
@@ -49,7 +50,7 @@ class ADS(PrivateTextModel):
             backbone,
             preprocessor,
             design=ReleaseDesign(
-                dimension=dimension or backbone.hidden_dim,
+                dimension=width_of(backbone) if dimension is None else dimension,
                 scale=None,
                 pooling=pooling,
                 hidden_units=hidden_units,

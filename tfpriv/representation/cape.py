@@ -7,6 +7,7 @@ from typing import Any
 import keras
 
 from tfpriv.representation.design import ReleaseDesign
+from tfpriv.representation.presets import width_of
 from tfpriv.representation.text_model import PrivateTextModel
 
 
@@ -55,13 +56,13 @@ class CAPE(PrivateTextModel):
             backbone,
             preprocessor,
             design=ReleaseDesign(
-                dimension=backbone.hidden_dim,
+                dimension=width_of(backbone),
                 epsilon=epsilon,
                 nominal_epsilon=nominal_epsilon,
                 scale=scale,
                 pooling=pooling,
                 hidden_units=0,
-                post_units=tuple(post_units),
+                post_units=post_units,
                 max_length=max_length,
                 train_backbone=train_backbone,
             ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from tfpriv._errors import InputError
-from tfpriv._validation import integer, one_of, positive
+from tfpriv._validation import boolean, integer, one_of, positive
 from tfpriv.accounting import LaplaceCertificate
 from tfpriv.accounting.masking import check_mask_rate
 
@@ -59,6 +59,11 @@ class ReleaseDesign:
     train_backbone: bool = True
 
     def __post_init__(self) -> None:
+        if not isinstance(self.post_units, tuple | list):
+            raise InputError(
+                "Expected post_units as a tuple of widths, received "
+                f"{self.post_units!r}."
+            )
         object.__setattr__(self, "post_units", tuple(self.post_units))
         one_of(SCALES, scale=self.scale)
         one_of(POOLINGS, pooling=self.pooling)
@@ -72,6 +77,7 @@ class ReleaseDesign:
             integer(0, hidden_units=self.hidden_units)
         integer(**{f"post_units {i}": n for i, n in enumerate(self.post_units)})
         check_mask_rate(self.mask_rate)
+        boolean(train_backbone=self.train_backbone)
         if self.scale == "code" and self.post_units:
             raise InputError(
                 "Expected no dense layers behind a code, received "

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 
 from tfpriv.representation.design import ReleaseDesign
+from tfpriv.representation.presets import width_of
 from tfpriv.representation.text_model import PrivateTextModel
 
 
@@ -56,7 +57,7 @@ class DPNR(PrivateTextModel):
             backbone,
             preprocessor,
             design=ReleaseDesign(
-                dimension=dimension or backbone.hidden_dim,
+                dimension=width_of(backbone) if dimension is None else dimension,
                 epsilon=epsilon,
                 nominal_epsilon=nominal_epsilon,
                 scale=scale,

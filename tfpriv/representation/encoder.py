@@ -21,6 +21,10 @@ from tfpriv.layers import (
 from tfpriv.representation.design import ReleaseDesign
 from tfpriv.representation.word_pieces import WordPieces
 
+# Under XLA every shape is compiled: rows and widths are multiples of these.
+_ROWS = 32
+_WIDTHS = 8
+
 
 @keras.saving.register_keras_serializable(package="tfpriv")
 class PrivateEncoder(keras.layers.Layer):
@@ -62,6 +66,7 @@ class PrivateEncoder(keras.layers.Layer):
             for i, units in enumerate(design.post_units)
         ]
         self.mask: RandomMask | None = None
+        self._compiled: Any = None
         self.supports_jit = False
         self._build_all()
 
@@ -114,14 +119,45 @@ class PrivateEncoder(keras.layers.Layer):
         other = (1 - keep) / (self.design.dimension - 1)
         return other + (keep - other) * probabilities
 
+    def compile_backbone(self, jit_compile: bool) -> None:
+        """Sets whether training computes the backbone under XLA.
+
+        Masks and noise stay outside: XLA cannot draw them. It compiles once for each
+        shape, so rows and widths are rounded up to few of them. Releases are computed
+        without, whatever is set here.
+        """
+        self._compiled = None
+        if jit_compile:
+            self._compiled = tf.function(
+                lambda inputs: self._pooled(inputs, True),
+                jit_compile=True,
+                autograph=False,
+            )
+
     def _before_noise(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
+        rows = tf.shape(ids)[0]
+        compiled = self._compiled if training else None
+        if compiled is not None:
+            ids = tf.pad(
+                ids,
+                [[0, -rows % _ROWS], [0, 0]],
+                constant_values=self.tokenizer.pad_token_id,
+            )
         ids, present = self._masked(ids)
-        inputs = self._packed(ids, present, short=bool(training))
-        outputs = self.backbone(inputs, training=training)
-        x = self.pooling({**outputs, "padding_mask": inputs["padding_mask"]})
+        if compiled is None:
+            x = self._pooled(
+                self._packed(ids, present, short=bool(training)), bool(training)
+            )
+        else:
+            inputs = self._packed(ids, present, short=True, multiple=_WIDTHS)
+            x = compiled(inputs)[:rows]
         for layer in self.projection:
             x = layer(x, training=training)
         return x if self.bound is None else self.bound(x)
+
+    def _pooled(self, inputs: dict[str, tf.Tensor], training: bool) -> tf.Tensor:
+        outputs = self.backbone(inputs, training=training)
+        return self.pooling({**outputs, "padding_mask": inputs["padding_mask"]})
 
     def certificate(
         self, lengths: tuple[int, int] | None = None
@@ -187,18 +223,27 @@ class PrivateEncoder(keras.layers.Layer):
         )
 
     def _packed(
-        self, ids: tf.Tensor, present: tf.Tensor, *, short: bool
+        self,
+        ids: tf.Tensor,
+        present: tf.Tensor,
+        *,
+        short: bool,
+        multiple: int = 1,
     ) -> dict[str, tf.Tensor]:
         """Puts [CLS] before and [SEP] behind the pieces that fit.
 
-        In training rows are as wide as the longest one. A release is always as wide as
-        the window: sums of another width round otherwise, and one person's text would
-        move, a little, the vectors of all others in its batch.
+        In training rows are as wide as the longest one, or the next multiple that fits
+        the window. A release is always as wide as the window: sums of another width
+        round otherwise, and one person's text would move, a little, the vectors of all
+        others in its batch.
         """
         tokenizer = self.tokenizer
         room = self.design.max_length - 2
         lengths = tf.minimum(tf.reduce_sum(tf.cast(present, tf.int32), axis=1), room)
-        width = tf.reduce_max(lengths) if short else room
+        width = room
+        if short:
+            width = tf.reduce_max(lengths)
+            width = tf.minimum(width + -(width + 2) % multiple, room)
         ids = ids[:, :width]
         behind = width - tf.shape(ids)[1] + 1
         ids = tf.pad(ids, [[0, 0], [1, behind]], constant_values=tokenizer.pad_token_id)

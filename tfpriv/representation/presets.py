@@ -15,7 +15,14 @@ import keras
 import numpy as np
 
 from tfpriv._errors import InputError
-from tfpriv._files import PRIVATE, PUBLIC, atomic_write, write_json
+from tfpriv._files import (
+    DAMAGED,
+    PRIVATE,
+    PUBLIC,
+    atomic_write,
+    raise_if_of_the_system,
+    write_json,
+)
 
 _CONFIG = "tfpriv.json"
 _WEIGHTS = "tfpriv.npz"
@@ -66,6 +73,7 @@ def load_bert(preset: str | os.PathLike | None = None) -> tuple[keras.Model, Any
             options["strip_accents"] = True
             tokenizer = keras_nlp.models.BertTokenizer.from_preset(source, **options)
     except (ValueError, OSError, KeyError) as error:
+        raise_if_of_the_system(error)
         reason = str(error).strip().splitlines()
         raise InputError(
             f"Expected a KerasNLP preset or a local folder of a BERT, received "
@@ -89,6 +97,16 @@ def tokenizer_of(preprocessor: Any) -> Any:
             "with special_tokens_in_strings=True."
         )
     return tokenizer
+
+
+def width_of(backbone: Any) -> int:
+    """Returns the width of a backbone's vectors; refuses what is no BERT."""
+    if not hasattr(backbone, "hidden_dim"):
+        raise InputError(
+            f"Expected a BertBackbone, received {type(backbone).__name__} without "
+            "hidden_dim."
+        )
+    return backbone.hidden_dim
 
 
 def check_matching(backbone: Any, tokenizer: Any, max_length: int) -> None:
@@ -163,12 +181,11 @@ def saved_model(
     folder = Path(preset)
     try:
         saved = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
-        saved["class"], saved["config"]
+        whole = isinstance(saved["class"], str) and isinstance(saved["config"], dict)
     except (ValueError, KeyError, TypeError):
-        raise InputError(
-            f"Expected {_CONFIG} in {folder} as save_to_preset wrote it, received a "
-            "damaged file."
-        ) from None
+        whole = False
+    if not whole:
+        raise _damaged(folder / _CONFIG)
     if changes:
         raise InputError(
             f"Expected no settings beside {folder}, which holds a whole model, "
@@ -182,17 +199,45 @@ def saved_model(
     if not (folder / _WEIGHTS).is_file():
         raise InputError(f"Expected {_WEIGHTS} in {folder}, received no such file.")
     backbone, tokenizer = load_bert(folder)
-    model = cls(backbone, tokenizer, **saved["config"])
-    with np.load(folder / _WEIGHTS, allow_pickle=False) as arrays:
-        variables = _own_variables(model)
-        if len(arrays.files) != len(variables):
-            raise InputError(
-                f"Expected {len(variables)} arrays in {folder / _WEIGHTS}, received "
-                f"{len(arrays.files)}."
-            )
-        for variable, name in zip(variables, arrays.files, strict=True):
-            variable.assign(arrays[name])
+    try:
+        model = cls(backbone, tokenizer, **saved["config"])
+    except InputError:
+        raise
+    except (TypeError, ValueError):
+        raise _damaged(folder / _CONFIG) from None
+    arrays = _read_arrays(folder / _WEIGHTS)
+    variables = _own_variables(model)
+    shapes = [array.shape for array in arrays]
+    if shapes != [tuple(variable.shape) for variable in variables]:
+        raise InputError(
+            f"Expected {len(variables)} arrays of the shapes of the model's weights in "
+            f"{folder / _WEIGHTS}, received {len(arrays)}, or others. Save it again."
+        )
+    for variable, array in zip(variables, arrays, strict=True):
+        variable.assign(array)
     return model
+
+
+def _read_arrays(path: Path) -> list[np.ndarray]:
+    """Returns the arrays of a file in order; pickles are refused."""
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
+            found = [arrays[name] for name in arrays.files]
+    except DAMAGED as error:
+        raise_if_of_the_system(error)
+        raise _damaged(path) from None
+    except AttributeError:  # one array, not several
+        raise _damaged(path) from None
+    if any(array.dtype.kind not in "biuf" for array in found):
+        raise _damaged(path)
+    return found
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(
+        f"Expected {path} as save_to_preset wrote it, received a damaged file. Save "
+        "the model again, or take a copy."
+    )
 
 
 def _own_variables(model: Any) -> list[keras.Variable]:

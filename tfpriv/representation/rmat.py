@@ -8,6 +8,7 @@ import keras
 
 from tfpriv._validation import integer
 from tfpriv.representation.design import ReleaseDesign
+from tfpriv.representation.presets import width_of
 from tfpriv.representation.text_model import PrivateTextModel
 
 
@@ -69,7 +70,7 @@ class RMAT(PrivateTextModel):
         integer(2, num_classes=num_classes)
         if dimension is None:
             wide = scale == "min_max"
-            dimension = backbone.hidden_dim if wide else num_classes
+            dimension = width_of(backbone) if wide else num_classes
         super().__init__(
             backbone,
             preprocessor,

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from tfpriv._errors import InputError
 from tfpriv._validation import non_negative
@@ -49,22 +48,6 @@ def check_texts(texts: Any) -> list[str]:
     if not rows:
         raise InputError("Expected at least one text, received none.")
     return rows
-
-
-def check_dataset(dataset: tf.data.Dataset) -> None:
-    """Refuses a data set of single texts, or whose first component is no text."""
-    spec = dataset.element_spec
-    spec = spec[0] if isinstance(spec, tuple) else spec
-    rank = {tf.string: 1, tf.int32: 2}.get(getattr(spec, "dtype", None))
-    if rank is None:
-        raise InputError(
-            f"Expected a data set of (texts, targets), received {dataset.element_spec}."
-        )
-    if spec.shape.rank is not None and spec.shape.rank != rank:
-        raise InputError(
-            "Expected a data set of batches of texts, received one of single texts. "
-            "Call .batch(32) on it."
-        )
 
 
 def check_targets(
@@ -115,6 +98,22 @@ def check_targets(
     return checked
 
 
+def check_validation_data(given: Any) -> tuple[Any, Any, Any]:
+    """Returns (texts, targets, weights or None) of `fit`'s validation data.
+
+    Raises:
+        InputError: something else than two or three parts.
+    """
+    if not isinstance(given, tuple | list) or len(given) not in (2, 3):
+        parts = f" of {len(given)}" if isinstance(given, tuple | list) else ""
+        raise InputError(
+            "Expected validation_data=(texts, targets), a third part for weights, or a "
+            f"tf.data.Dataset, received a {type(given).__name__}{parts}."
+        )
+    texts, targets, *weights = given
+    return texts, targets, weights[0] if weights else None
+
+
 def check_weights(weights: Any, count: int) -> np.ndarray:
     """Returns the weights of the records, float32 (count,).
 
@@ -138,14 +137,19 @@ def check_class_weights(
     Raises:
         InputError: a target that is not known, or weights that do not fit it.
     """
+    if not isinstance(given, Mapping):
+        raise InputError(
+            'Expected class_weights as {"label": [...]}, received '
+            f"{type(given).__name__}."
+        )
     for name, values in given.items():
         if classes.get(name) is None:
             known = " and ".join(n for n, size in classes.items() if size)
             raise InputError(f"Expected class_weights of {known}, received {name!r}.")
-        if len(values) != classes[name]:
+        count = len(values) if hasattr(values, "__len__") else 1
+        if count != classes[name] or isinstance(values, str):
             raise InputError(
-                f"Expected {classes[name]} class_weights of {name!r}, received "
-                f"{len(values)}."
+                f"Expected {classes[name]} class_weights of {name!r}, received {count}."
             )
         for value in values:
             non_negative(class_weights=value)

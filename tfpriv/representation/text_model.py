@@ -11,19 +11,25 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfpriv._validation import integer, non_negative, one_of
+from tfpriv._errors import InputError
+from tfpriv._validation import fraction, integer, non_negative, one_of, seed_or_none
 from tfpriv.accounting import LaplaceCertificate, RepresentationStatement
 from tfpriv.layers import RANDOMNESS_ASSUMPTION
 from tfpriv.representation import presets
 from tfpriv.representation.adversarial_steps import OBJECTIVES, AdversarialSteps
 from tfpriv.representation.batches import TextBatches, pad, tokenise
+from tfpriv.representation.dataset_checks import (
+    checked_dataset,
+    checked_texts,
+    values_told,
+)
 from tfpriv.representation.design import ReleaseDesign
 from tfpriv.representation.encoder import PrivateEncoder
 from tfpriv.representation.targets import (
     check_class_weights,
-    check_dataset,
     check_targets,
     check_texts,
+    check_validation_data,
     check_weights,
 )
 
@@ -60,6 +66,9 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         public_backbone: whether no private text has been near the backbone's weights.
             `from_preset` knows; of a backbone that is given it has to be said, else
             statements take it for trained on private text.
+        public_labels: whether the number of classes was declared public, and not read
+            off the training records: statements say so where it is the dimension of
+            what is released.
 
     Raises:
         InputError: a setting that cannot be used.
@@ -80,6 +89,7 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         dropout: float = 0.1,
         seed: int | None = None,
         public_backbone: bool = False,
+        public_labels: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -87,6 +97,8 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         presets.check_matching(backbone, tokenizer, design.max_length)
         integer(2, num_classes=num_classes)
         one_of(OBJECTIVES, objective=objective)
+        fraction(dropout=dropout)
+        seed_or_none(seed=seed)
         if objective is not None or num_private_classes is not None:
             integer(2, num_private_classes=num_private_classes)
         self.design = design
@@ -97,6 +109,7 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         self.dropout = float(dropout)
         self.seed = seed
         self.public_backbone = bool(public_backbone)
+        self.public_labels = bool(public_labels)
         self.encoder = PrivateEncoder(backbone, tokenizer, design, name="encoder")
         self.task_head = self._head(self.num_classes, "task_head")
         self.adversary_head = None
@@ -152,6 +165,7 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
             "backbone": serialize(self.backbone),
             "preprocessor": serialize(self.tokenizer),
             "public_backbone": self.public_backbone,
+            "public_labels": self.public_labels,
         }
         for name in inspect.signature(type(self).__init__).parameters:
             if name in _DESIGN:
@@ -177,6 +191,7 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         adversary_weight: Any = 1.0,
         adversary_steps: int = 1,
         class_weights: Mapping[str, Sequence[float]] | None = None,
+        jit_compile: bool = False,
         **kwargs: Any,
     ) -> None:
         """Configures training.
@@ -188,6 +203,8 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
                 steps.
             adversary_steps: steps of the adversary a batch.
             class_weights: {"label": (C,), "private": (Z,)} weights of the losses.
+            jit_compile: trains the backbone under XLA, everything else as before. It
+                compiles for a minute and wins on runs of many minutes.
             **kwargs: of `keras.Model.compile`; losses and metrics are set here.
         """
         integer(adversary_steps=adversary_steps)
@@ -196,7 +213,10 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         optimizer = keras.optimizers.get(
             optimizer or keras.optimizers.AdamW(2e-4, weight_decay=0.01)
         )
-        super().compile(optimizer=optimizer, **kwargs)
+        # Of the whole step it would be refused: noise cannot be drawn under XLA.
+        super().compile(optimizer=optimizer, jit_compile=False, **kwargs)
+        self.encoder.compile_backbone(bool(jit_compile))
+        self._jit_backbone = bool(jit_compile)
         self.adversary_optimizer = keras.optimizers.get(
             adversary_optimizer or keras.optimizers.Adam(1e-3)
         )
@@ -221,6 +241,7 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
             "adversary_weight": serialize(self.adversary_weight),
             "adversary_steps": self.adversary_steps,
             "class_weights": self.class_weights,
+            "jit_compile": self._jit_backbone,
         }
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
@@ -296,7 +317,8 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         """Trains, on batches of like length.
 
         Args:
-            x: n str, or a tf.data.Dataset of batches (texts, targets).
+            x: n str, or a tf.data.Dataset of batches (texts, targets), with weights
+                as a third part if there are any.
             y: {"label": (n,) ints, "private": (n,) ints}; "private" only with an
                 adversary.
             batch_size: records a batch.
@@ -307,18 +329,21 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
 
         Raises:
             InputError: texts or targets that cannot be used; names the row only.
+                Those of a data set are found when their batch is reached.
         """
-        data = self._batches(x, y, sample_weight, batch_size, shuffle=shuffle)
+        data = self._batches(
+            x, y, sample_weight, batch_size, shuffle=shuffle, training=True
+        )
         if isinstance(validation_data, tf.data.Dataset):
             validation_data = self._batches(validation_data, None, None, None)
         elif validation_data is not None:
-            texts, targets, *weight = validation_data
             validation_data = self._batches(
-                texts, targets, weight[0] if weight else None, batch_size
+                *check_validation_data(validation_data), batch_size
             )
-        return super().fit(
-            data, validation_data=validation_data, shuffle=False, **kwargs
-        )
+        with values_told():
+            return super().fit(
+                data, validation_data=validation_data, shuffle=False, **kwargs
+            )
 
     def evaluate(
         self,
@@ -331,13 +356,16 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
     ) -> Any:
         """Returns losses and metrics, as `keras.Model.evaluate`; data as in `fit`."""
         data = self._batches(x, y, sample_weight, batch_size)
-        return super().evaluate(data, **kwargs)
+        with values_told():
+            return super().evaluate(data, **kwargs)
 
     def predict(self, x: Any, *, batch_size: int = 64, **kwargs: Any) -> np.ndarray:
         """Returns task probabilities, float32 (n, num_classes), one release a text."""
         if isinstance(x, tf.data.Dataset):
-            check_dataset(x)
-            return super().predict(x.map(self._tokenised), **kwargs)
+            data = checked_texts(x, self.tokenizer.vocabulary_size())
+            with values_told():
+                return super().predict(data.map(self._tokenised), **kwargs)
+        integer(batch_size=batch_size)
         batches = TextBatches(
             self.encoder.word_pieces, check_texts(x), {}, batch_size, shuffle=False
         )
@@ -366,12 +394,14 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         Args:
             releases: of one text, as in `encode`.
         """
+        trained = bool(self.trained_steps.numpy())
+        shows = trained and self.encoder.output_dim == self.num_classes
         return RepresentationStatement(
             self.certificate(),
             method=self.method,
-            encoder_trained_on_private_text=(
-                not self.public_backbone or bool(self.trained_steps.numpy())
-            ),
+            encoder_trained_on_private_text=not self.public_backbone or trained,
+            training_facts=[_LABELS_SHOW] if shows and not self.public_labels else [],
+            public=[_LABELS_DECLARED] if shows and self.public_labels else [],
             randomness=RANDOMNESS_ASSUMPTION if self.design.scale else "",
             releases=releases,
         )
@@ -404,19 +434,29 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         batch_size: int | None,
         *,
         shuffle: bool = False,
+        training: bool = False,
     ) -> tf.data.Dataset:
+        classes = {
+            "label": self.num_classes,
+            "private": self.num_private_classes if self.objective else None,
+        }
         if isinstance(x, tf.data.Dataset):
-            check_dataset(x)
-            return x.map(self._tokenised, num_parallel_calls=tf.data.AUTOTUNE)
+            for name, given in (("targets", y), ("sample_weight", sample_weight)):
+                if given is not None:
+                    raise InputError(
+                        f"Expected no {name} beside a data set, which has its own, "
+                        f"received {type(given).__name__}."
+                    )
+            adversary = ("private",) if training and self.objective else ()
+            data = checked_dataset(
+                x,
+                classes,
+                vocabulary=self.tokenizer.vocabulary_size(),
+                needed=("label", *adversary),
+            )
+            return data.map(self._tokenised, num_parallel_calls=tf.data.AUTOTUNE)
         texts = check_texts(x)
-        targets = check_targets(
-            y,
-            len(texts),
-            {
-                "label": self.num_classes,
-                "private": self.num_private_classes if self.objective else None,
-            },
-        )
+        targets = check_targets(y, len(texts), classes)
         if sample_weight is not None:
             targets["sample_weight"] = check_weights(sample_weight, len(texts))
         integer(batch_size=batch_size)
@@ -450,4 +490,9 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
 
 
 _LARGEST_LOG_ODDS = 6.0
+_LABELS_SHOW = (
+    "the number of labels of the training records: it is the dimension of what is "
+    "released, and nobody declared it public"
+)
+_LABELS_DECLARED = "the number of labels, which is the dimension of what is released"
 _KEPT = ("num_classes", "num_private_classes", "cap_adversary", "dropout", "seed")
