@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tfpriv._errors import InputError
 from tfpriv.accounting import (
+    SAMPLINGS,
     Compose,
     DPSGDPlan,
     Gaussian,
@@ -16,7 +17,9 @@ from tfpriv.accounting import (
     PrivacyWarning,
     collapse,
     epsilon,
+    rdp,
 )
+from tfpriv.accounting.dp_sgd_search import largest_batch, most_steps
 
 # n, batch, sigma, steps -> RDP, PLD at delta 1e-5 (dp-accounting 0.4.3).
 GOLDEN = [
@@ -45,8 +48,13 @@ def test_ten_full_passes_cost_19_05_without_amplification():
 
 def test_the_published_dp_seqgan_setting_costs_about_4e8():
     plan = DPSGDPlan(1956, 64, 727, 0.001, sampling="none")
-    assert round(plan.epsilon(1e-5)) == 399_850_112
-    assert 3.5e8 < plan.epsilon(1e-5, "pld") < 3.71e8
+    price = rdp.price(plan.event(), 1e-5)
+    assert round(price.default_epsilon) == 399_850_112
+    # Its order was the lowest of the grid, 1.1; wider grids find less.
+    assert price.widened
+    assert plan.epsilon(1e-5) == price.epsilon
+    assert round(price.epsilon) == 363_630_220
+    assert 0.999 * price.epsilon < plan.epsilon(1e-5, "pld") <= price.epsilon
 
 
 @pytest.mark.parametrize(
@@ -80,16 +88,27 @@ _plans = st.fixed_dictionaries(
         "steps": st.integers(1, 10**5),
     }
 )
+_rates = st.floats(0.001, 0.5)
 
 
 def _check_calibration(parameters, batch_size, sampling):
+    """Never over the target; the smallest of four decimals, so within 1 % below."""
     plan = DPSGDPlan.calibrate(**parameters, batch_size=batch_size, sampling=sampling)
     target, delta = parameters["epsilon"], parameters["delta"]
-    assert epsilon(plan.event(), delta) <= target
-    less = plan.noise_multiplier - 1e-4
+    price = epsilon(plan.event(), delta)
+    assert price <= target
+    less = round(plan.noise_multiplier - 1e-4, 4)
     if less >= 1e-4:
-        less = dataclasses.replace(plan, noise_multiplier=round(less, 4))
+        less = dataclasses.replace(plan, noise_multiplier=less)
         assert epsilon(less.event(), delta) > target
+    # Four decimals are coarser than that below .03, and where delta covers nearly
+    # all, so that epsilon falls steeply to 0.
+    if plan.noise_multiplier > 0.03 and target >= 0.1 and delta <= 1e-4:
+        assert price >= 0.99 * target
+
+
+def _batch(parameters, rate):
+    return max(1, int(rate * parameters["num_examples"]))
 
 
 @hypothesis.given(_plans, st.sampled_from(["full_batch", "none"]))
@@ -97,19 +116,47 @@ def test_calibration_never_overshoots_and_is_the_smallest(parameters, sampling):
     _check_calibration(parameters, parameters["num_examples"], sampling)
 
 
-@hypothesis.given(_plans, st.floats(0.001, 0.1))
+@hypothesis.given(_plans, _rates)
 @hypothesis.settings(max_examples=3)
 def test_calibration_under_sampling_never_overshoots(parameters, rate):
-    batch_size = max(1, int(rate * parameters["num_examples"]))
-    _check_calibration(parameters, batch_size, "poisson")
+    _check_calibration(parameters, _batch(parameters, rate), "poisson")
 
 
 @pytest.mark.slow
-@hypothesis.given(_plans, st.floats(0.001, 0.5))
-@hypothesis.settings(max_examples=300)
+@pytest.mark.timeout(1800)
+@hypothesis.given(_plans, _rates)
+@hypothesis.settings(max_examples=400)
 def test_calibration_under_sampling_never_overshoots_widely(parameters, rate):
-    batch_size = max(1, int(rate * parameters["num_examples"]))
-    _check_calibration(parameters, batch_size, "poisson")
+    _check_calibration(parameters, _batch(parameters, rate), "poisson")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@hypothesis.given(_plans, _rates, st.sampled_from(SAMPLINGS[1:]))
+@hypothesis.settings(max_examples=700)
+def test_calibration_without_amplification_never_overshoots_widely(
+    parameters, rate, sampling
+):
+    whole = sampling == "full_batch"
+    batch = parameters["num_examples"] if whole else _batch(parameters, rate)
+    _check_calibration(parameters, batch, sampling)
+
+
+@pytest.mark.parametrize(
+    "twin", [lambda sigma: 0.999 * sigma, lambda sigma: 1.02 * sigma]
+)
+def test_a_twin_that_is_off_by_little_is_rejected(monkeypatch, twin):
+    calibrate = DPSGDPlan.calibrate
+
+    def broken(**parameters):
+        plan = calibrate(**parameters)
+        sigma = round(twin(plan.noise_multiplier), 4)
+        return dataclasses.replace(plan, noise_multiplier=sigma)
+
+    monkeypatch.setattr(DPSGDPlan, "calibrate", broken)
+    parameters = {"epsilon": 3.0, "delta": 1e-5, "num_examples": 1956, "steps": 100}
+    with pytest.raises(AssertionError):
+        _check_calibration(parameters, 1956, "full_batch")
 
 
 @pytest.mark.parametrize(
@@ -205,3 +252,65 @@ def test_import_needs_neither_tensorflow_nor_dp_accounting():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
+
+
+# What a target allows at given noise.
+
+
+@hypothesis.given(
+    st.floats(0.5, 20),
+    st.floats(0.5, 5),
+    st.sampled_from(["full_batch", "once_per_epoch", "none"]),
+)
+def test_the_most_steps_fit_and_one_more_does_not(target, sigma, sampling):
+    batch = 1000 if sampling == "full_batch" else 64
+    settings = {
+        "num_examples": 1000,
+        "batch_size": batch,
+        "noise_multiplier": sigma,
+        "sampling": sampling,
+    }
+    if epsilon(Gaussian(sigma), 1e-5) > target:
+        with pytest.raises(InputError, match="one step"):
+            most_steps(target_epsilon=target, delta=1e-5, **settings)
+        return
+    plan = most_steps(target_epsilon=target, delta=1e-5, **settings)
+    more = dataclasses.replace(plan, steps=plan.steps + 1)
+    assert epsilon(plan.event(), 1e-5) <= target < epsilon(more.event(), 1e-5)
+
+
+def test_the_largest_batch_fits_and_one_more_does_not():
+    plan = largest_batch(
+        target_epsilon=3.0,
+        delta=1e-5,
+        num_examples=1956,
+        steps=306,
+        noise_multiplier=1.2,
+    )
+    more = dataclasses.replace(plan, batch_size=plan.batch_size + 1)
+    assert plan.epsilon(1e-5) <= 3.0 < more.epsilon(1e-5)
+
+
+@pytest.mark.parametrize("sampling", ["none", "full_batch", "shuffled"])
+def test_a_batch_that_decides_nothing_is_not_looked_for(sampling):
+    with pytest.raises(InputError, match="sampling"):
+        largest_batch(
+            target_epsilon=3.0,
+            delta=1e-5,
+            num_examples=1956,
+            steps=306,
+            noise_multiplier=1.2,
+            sampling=sampling,
+        )
+
+
+@pytest.mark.parametrize("value", NUMBERS)
+def test_a_bad_target_is_refused_before_the_search(value):
+    with pytest.raises(InputError, match="epsilon"):
+        most_steps(
+            target_epsilon=value,
+            delta=1e-5,
+            num_examples=1956,
+            batch_size=64,
+            noise_multiplier=1.0,
+        )

@@ -193,10 +193,10 @@ def test_another_budget_than_the_file_was_made_with_is_refused(path, limit, delt
 
 
 def test_a_ledger_of_a_newer_version_is_refused(path, monkeypatch):
-    monkeypatch.setattr("tfpriv.accounting.ledger.SCHEMA_VERSION", 2)
+    monkeypatch.setattr("tfpriv.accounting.ledger.SCHEMA_VERSION", 3)
     _open(path)
     monkeypatch.undo()
-    with pytest.raises(InputError, match="version 2"):
+    with pytest.raises(InputError, match="version 3"):
         _open(path)
 
 

@@ -82,7 +82,7 @@ def test_the_published_setting_is_stated_as_it_is():
     text = str(_paper())
     assert "NO privacy guarantee" in text
     assert "MLE pre-training (the generator is fitted to the private texts)" in text
-    assert "about 4e8 (399,850,112)" in text
+    assert "about 4e8 (363,630,220)" in text
 
 
 def test_nothing_read_costs_nothing():

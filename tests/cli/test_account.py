@@ -2,7 +2,18 @@ import json
 import math
 
 import pytest
+import yaml
 
+from tfpriv.accounting import (
+    Compose,
+    Gaussian,
+    GaussianThreshold,
+    Parallel,
+    PoissonGaussian,
+    PrivacyLedger,
+    PureDP,
+    epsilon,
+)
 from tfpriv.cli import main
 
 RUN = ["account", "--examples", "1956", "--batch", "64", "--steps", "306"]
@@ -132,3 +143,268 @@ def test_a_run_too_long_for_pld_still_gets_its_rdp(capsys):
     assert result["epsilon"]["rdp"] > 0
     assert result["epsilon"]["pld"] is None
     assert any("no PLD" in line for line in result["warnings"])
+
+
+# What a target allows.
+
+
+def test_the_most_steps_for_a_target(capsys):
+    arguments = "account --examples 1956 --batch 64 --noise-multiplier 0.9431"
+    result = _json(capsys, *arguments.split(), "--target-epsilon", "8")
+    assert (result["found"], result["steps"]) == ("steps", 918)
+    assert result["epsilon"]["rdp"] <= 8
+
+
+def test_the_largest_batch_for_a_target(capsys):
+    arguments = "account --examples 1956 --steps 306 --noise-multiplier 1.0"
+    result = _json(capsys, *arguments.split(), "--target-epsilon", "4.2013")
+    assert (result["found"], result["batch"]) == ("batch", 64)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--batch 64 --target-epsilon 8",
+        "--steps 10 --target-epsilon 8",
+        "--noise-multiplier 1 --target-epsilon 8",
+        "--batch 64 --steps 306",
+        "--batch 64 --noise-multiplier 1",
+        "--steps 10 --noise-multiplier 1 --sampling none --target-epsilon 1e3",
+        "--batch 64 --noise-multiplier 0.01 --target-epsilon 1",
+    ],
+)
+def test_too_little_or_nothing_to_find_is_refused(refused, line):
+    refused("account", "--examples", "1956", *line.split())
+
+
+def test_the_published_setting_is_quoted_on_both_grids(capsys):
+    line = "account --examples 1956 --batch 64 --steps 727 --noise-multiplier 0.001"
+    result = _json(capsys, *line.split(), "--sampling", "none")
+    assert round(result["epsilon"]["rdp"]) == 363_630_220
+    assert result["rdp_order"]["widened"]
+    assert round(result["rdp_order"]["default_grid_epsilon"]) == 399_850_112
+    assert any("399,850,112" in line for line in result["warnings"])
+
+
+def test_a_group_costs_more(capsys):
+    result = _json(capsys, *RUN, *NOISE, "--group", "3")
+    assert result["group"]["size"] == 3
+    assert result["group"]["epsilon"] > 3 * result["epsilon"]["rdp"]
+
+
+def test_a_plot_is_drawn(capsys, tmp_path):
+    path = tmp_path / "curve.png"
+    result = _json(capsys, *RUN, *NOISE, "--plot", str(path))
+    assert path.read_bytes()[:4] == b"\x89PNG"
+    assert result["curve"][-1]["steps"] == 306
+    assert result["curve"][-1]["epsilon"] == result["epsilon"]["rdp"]
+    prices = [point["epsilon"] for point in result["curve"]]
+    assert prices == sorted(prices)
+
+
+@pytest.mark.parametrize("name", ["curve.txt", "none/curve.png"])
+def test_a_plot_that_cannot_be_is_refused_first(refused, tmp_path, name):
+    refused(*RUN, *NOISE, "--plot", tmp_path / name)
+
+
+# The other mechanisms.
+
+
+def test_options_before_a_command_are_refused(refused):
+    assert "--delta" in refused(
+        "account", "--delta", "1e-6", "counts", "--noise-multiplier", "1"
+    )
+
+
+def test_counts(capsys):
+    line = "account counts --noise-multiplier 2 --releases 3"
+    result = _json(capsys, *line.split())
+    assert result["epsilon"]["rdp"] == epsilon(Gaussian(2.0, 3), 1e-5)
+    result = _json(capsys, *["account", "counts", "--target-epsilon", "1"])
+    assert 0.999 < result["epsilon"]["rdp"] <= 1
+
+
+def test_selection(capsys):
+    line = "account selection --noise-multiplier 10 --selection-delta 1e-6"
+    result = _json(capsys, *line.split())
+    assert result["epsilon"]["rdp"] == epsilon(GaussianThreshold(10.0, 1e-6), 1e-5)
+    assert result["additive_delta"] == 1e-6
+    assert 48 < result["threshold"] < 49  # 1 + 10 * 4.75
+    line = "account selection --noise-multiplier 10 --selection-delta 1e-5"
+    result = _json(capsys, *line.split())
+    assert result["epsilon"]["rdp"] is None
+    assert any("no guarantee" in line for line in result["warnings"])
+
+
+def test_response(capsys):
+    result = _json(capsys, *["account", "response", "--epsilon", "2", "--labels", "3"])
+    assert result["epsilon"]["rdp"] == 2.0
+    assert result["keep_probability"] == pytest.approx(math.e**2 / (math.e**2 + 2))
+    assert result["adjacency"] == "replace-one"
+
+
+def test_laplace_claim_beside_certificate(capsys):
+    line = "account laplace --dimension 384 --nominal-epsilon 1 --mask-rate 0.5"
+    result = _json(capsys, *line.split(), "--releases", "2")
+    assert result["claimed_epsilon"] == pytest.approx(0.620115, abs=1e-6)
+    assert result["claim_holds"] is False
+    assert result["record_epsilon"] == 768
+    line = "account laplace --dimension 16 --epsilon 4 --domain l1_ball"
+    assert main.run(line.split()) == 0
+    assert "epsilon 4" in capsys.readouterr().out
+
+
+USES = """
+delta: 1e-5
+uses:
+  - dp_sgd: {examples: 1956, batch: 64, steps: 306, noise_multiplier: 1.0}
+  - gaussian_counts: {noise_multiplier: 4, times: 2}
+    part: spam
+  - gaussian_counts: {noise_multiplier: 5.0, name: words}
+    part: ham
+  - selection: {noise_multiplier: 10.0, delta: 1e-6}
+  - response: {epsilon: 0.1}
+  - {type: PureDP, epsilon: 0.1}
+"""
+
+
+@pytest.mark.parametrize("name", ["uses.yaml", "uses.json"])
+def test_several_uses_are_composed(capsys, tmp_path, name):
+    path = tmp_path / name
+    uses = yaml.safe_load(USES.replace("1e-", "1.0e-"))
+    path.write_text(USES if name.endswith("yaml") else json.dumps(uses))
+    result = _json(capsys, "account", "compose", str(path))
+    whole = Compose(
+        (
+            PoissonGaussian(64 / 1956, 1.0, 306),
+            GaussianThreshold(10.0, 1e-6),
+            PureDP(0.1, 2),
+            Parallel((Gaussian(4.0, 2), Gaussian(5.0))),
+        )
+    )
+    assert result["epsilon"]["rdp"] == pytest.approx(epsilon(whole, 1e-5), rel=1e-12)
+    assert result["epsilon"]["pld"] < result["epsilon"]["rdp"]
+    assert result["uses"][2]["name"] == "words"
+    assert len(result["uses"]) == 6
+
+
+def test_a_use_without_noise_leaves_no_guarantee(capsys, tmp_path):
+    path = tmp_path / "uses.yaml"
+    path.write_text("- gaussian_counts: {noise_multiplier: 4}\n- nothing: {}\n")
+    result = _json(capsys, "account", "compose", str(path))
+    assert result["epsilon"] == {"rdp": None, "pld": None}
+    assert any("no guarantee" in line for line in result["warnings"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a: [",
+        "uses: 3",
+        "uses: []",
+        "colour: red\nuses: [{nothing: {}}]",
+        "- 7",
+        "- {nothing: {}, response: {epsilon: 1}}",
+        "- snapping: {epsilon: 1}",
+        "- response: 1",
+        "- response: {}",
+        "- response: {epsilon: 1, delta: 1e-6}",
+        "- response: {epsilon: -1}",
+        "- response: {epsilon: .nan}",
+        "- response: {epsilon: '1'}",
+        "- response: {epsilon: 1, times: 0}",
+        "- response: {epsilon: 1, times: 2.0}",
+        "- response: {epsilon: 1, name: 3}",
+        "- {response: {epsilon: 1}, part: 3}",
+        "- gaussian_counts: {noise_multiplier: 0}",
+        "- gaussian_counts: {noise_multiplier: .inf}",
+        "- selection: {noise_multiplier: 1, delta: 2}",
+        "- dp_sgd: {examples: 10, batch: 11, steps: 1, noise_multiplier: 1}",
+        "- dp_sgd: {examples: 10, steps: 1, noise_multiplier: 1}",
+        "- dp_sgd: {examples: 0, batch: 1, steps: 1, noise_multiplier: 1}",
+        "- dp_sgd: {examples: 9, batch: 1, steps: 0, noise_multiplier: 1}",
+        "- {type: Louder, noise_multiplier: 1}",
+        "delta: 2\nuses: [{response: {epsilon: 1}}]",
+    ],
+)
+def test_a_bad_list_of_uses_is_one_line(refused, tmp_path, text):
+    path = tmp_path / "uses.yaml"
+    path.write_text(text)
+    refused("account", "compose", path)
+
+
+def test_a_missing_list_of_uses_is_one_line(refused, tmp_path):
+    refused("account", "compose", tmp_path / "none.yaml")
+
+
+def test_the_ledger_of_a_run_is_priced(capsys, tmp_path):
+    (tmp_path / "internal").mkdir()
+    path = tmp_path / "internal" / "ledger.jsonl"
+    ledger = PrivacyLedger(path, limit_epsilon=8.0, delta=1e-6)
+    ledger.charge("counts", Gaussian(4.0))
+    for part in ("spam", "ham"):
+        ledger.charge("step", Gaussian(5.0), part=part)
+    before = path.read_bytes()
+    for where in (tmp_path, tmp_path / "internal", path):
+        result = _json(capsys, "account", "run", str(where))
+        assert result["epsilon"]["rdp"] == ledger.epsilon()
+        assert (result["charges"], result["delta"]) == (3, 1e-6)
+    assert path.read_bytes() == before
+
+
+def test_a_run_without_or_with_a_damaged_ledger_is_refused(refused, tmp_path):
+    refused("account", "run", tmp_path)
+    refused("account", "run", tmp_path / "none")
+    (tmp_path / "ledger.jsonl").write_text("{}\n")
+    refused("account", "run", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "counts",
+        "counts --noise-multiplier 1 --target-epsilon 1",
+        "counts --noise-multiplier nan",
+        "counts --noise-multiplier 0",
+        "counts --noise-multiplier 1 --releases 0",
+        "counts --noise-multiplier 1 --delta 0",
+        "counts --noise-multiplier 1 --delta 1",
+        "counts --noise-multiplier 1 --delta 2",
+        "counts --noise-multiplier 1 --delta nan",
+        "counts --noise-multiplier 1 --group 0",
+        "counts --target-epsilon inf",
+        "selection --noise-multiplier 1 --selection-delta 0",
+        "selection --noise-multiplier 1 --selection-delta nan",
+        "selection --target-epsilon 1 --selection-delta 1e-4",
+        "response --epsilon nan",
+        "response --epsilon 0",
+        "response --epsilon 1 --labels 1",
+        "response --epsilon 1 --labels 100000000",
+        "laplace --dimension 0 --epsilon 1",
+        "laplace --dimension 8",
+        "laplace --dimension 8 --epsilon 1 --nominal-epsilon 1",
+        "laplace --dimension 8 --epsilon inf",
+        "laplace --dimension 8 --epsilon 1 --mask-rate 1",
+        "laplace --dimension 8 --epsilon 1 --lengths 3",
+        "laplace --dimension 8 --epsilon 1 --domain ball",
+    ],
+)
+def test_a_bad_value_of_a_mechanism_is_one_line(refused, line):
+    refused("account", *line.split())
+
+
+@pytest.mark.parametrize(
+    ("sigma", "steps"), [("1e-9", 10**9), ("1e6", 1), ("1e6", 10**9)]
+)
+def test_extreme_values_end_and_bound(capsys, sigma, steps):
+    line = f"account --examples 1000 --batch 10 --steps {steps} --noise-multiplier"
+    result = _json(capsys, *line.split(), sigma)
+    price = result["epsilon"]["rdp"]
+    assert price is None or price >= 0
+
+
+def test_a_whole_number_is_a_number_and_a_text_is_not(capsys, refused):
+    assert _json(capsys, *RUN, "--noise-multiplier", "1")["noise_multiplier"] == 1.0
+    refused(*RUN, "--noise-multiplier", "one")
+    refused(*RUN, "--noise-multiplier", "1", "--batch", "6.5")

@@ -8,6 +8,7 @@ Pure Python and NumPy; `dp_accounting` is imported when a price is asked for. Re
 - `calibrate_scale`: the noise of a whole release from its budget.
 - `PrivacyLedger`: a budget on disk that is charged before each use and cannot be
   overrun.
+- `DataBudget`: what all releases of one data set may cost together.
 - `PrivacyStatement`: what a release guarantees, from the list of its private reads;
   `group_epsilon`: for all the records of one author at once.
 - `LaplaceCertificate`: what the representation of a text costs its author, and
@@ -15,6 +16,7 @@ Pure Python and NumPy; `dp_accounting` is imported when a price is asked for. Re
 """
 
 from tfpriv.accounting.composition import ACCOUNTANTS, calibrate_scale, epsilon
+from tfpriv.accounting.data_budget import DataBudget
 from tfpriv.accounting.dp_sgd import SAMPLINGS, DPSGDPlan, PrivacyWarning
 from tfpriv.accounting.events import (
     ApproxDP,
@@ -33,7 +35,7 @@ from tfpriv.accounting.events import (
 from tfpriv.accounting.group import group_epsilon
 from tfpriv.accounting.laplace import LaplaceCertificate, ReleaseCost
 from tfpriv.accounting.laplace_figures import CertifiedFigure
-from tfpriv.accounting.ledger import Charge, PrivacyLedger
+from tfpriv.accounting.ledger import Charge, Note, PrivacyLedger
 from tfpriv.accounting.masking import (
     all_masked_probability,
     fixed_mask_amplification,
@@ -51,11 +53,13 @@ __all__ = [
     "Charge",
     "Compose",
     "DPSGDPlan",
+    "DataBudget",
     "Event",
     "Gaussian",
     "GaussianThreshold",
     "LaplaceCertificate",
     "NonPrivate",
+    "Note",
     "Parallel",
     "PoissonGaussian",
     "PrivacyLedger",

@@ -38,8 +38,9 @@ def epsilon(event: Event, delta: float, accountant: str = "rdp") -> float:
     Args:
         event: what was done.
         delta: strictly between 0 and 1.
-        accountant: "rdp" (Renyi curves on the default orders of dp_accounting) or
-            "pld" (privacy loss distributions: tighter, slower).
+        accountant: "rdp" (Renyi curves on the default orders of dp_accounting, and
+            beyond them where the best order is at an end) or "pld" (privacy loss
+            distributions: tighter, slower).
 
     Returns:
         Epsilon; infinity if a part is not private, or if additive deltas alone use
@@ -63,7 +64,7 @@ def epsilon(event: Event, delta: float, accountant: str = "rdp") -> float:
     if remaining <= 0:
         return math.inf
     if accountant == "rdp":
-        value, _ = rdp.epsilon_of_curve(rdp.curve(event), remaining)
+        value = rdp.price(event, remaining).epsilon
     else:
         value = pld.epsilon_of_event(event, remaining)
     if math.isnan(value):

@@ -9,6 +9,7 @@ from typing import Any
 
 from tfpriv._errors import InputError
 from tfpriv.accounting import rdp
+from tfpriv.accounting._gaussian_losses import gaussian_losses
 from tfpriv.accounting.events import (
     ApproxDP,
     Compose,
@@ -54,7 +55,7 @@ def epsilon_of_event(event: Event, delta: float) -> float:
     value = max(_epsilon_of_case(case, delta) for case in cases(event))
     # Both bound the same event. Where losses are tiny or span a wide range, rounding
     # to the interval can take the distributions above the curve.
-    return min(value, rdp.epsilon_of_curve(rdp.curve(event), delta)[0])
+    return min(value, rdp.price(event, delta).epsilon)
 
 
 def cases(event: Event) -> list[Event]:
@@ -117,13 +118,8 @@ def _interval(event: Event) -> float:
 
 
 def _gaussian(unit: Any, count: int, interval: float) -> Any:
-    from dp_accounting.pld import privacy_loss_distribution
-
-    return privacy_loss_distribution.from_gaussian_mechanism(
-        standard_deviation=unit.noise_multiplier / math.sqrt(count),
-        value_discretization_interval=interval,
-        use_connect_dots=interval < _COARSE_INTERVAL,
-    )
+    # So many releases are one with less noise.
+    return _losses(unit.noise_multiplier / math.sqrt(count), 1.0, interval)
 
 
 def _poisson_gaussian(unit: PoissonGaussian, count: int, interval: float) -> Any:
@@ -134,14 +130,21 @@ def _poisson_gaussian(unit: PoissonGaussian, count: int, interval: float) -> Any
             f"Expected at most {_MAX_SAMPLED_STEPS:,} sampled steps for "
             f"accountant='pld', received {count:,}. Use accountant='rdp'."
         )
+    once = _losses(unit.noise_multiplier, unit.sampling_rate, interval)
+    return once.self_compose(count)
+
+
+def _losses(noise_multiplier: float, sampling_rate: float, interval: float) -> Any:
+    if interval < _COARSE_INTERVAL:
+        return gaussian_losses(noise_multiplier, sampling_rate, interval)
     from dp_accounting.pld import privacy_loss_distribution
 
     return privacy_loss_distribution.from_gaussian_mechanism(
-        standard_deviation=unit.noise_multiplier,
+        standard_deviation=noise_multiplier,
         value_discretization_interval=interval,
-        sampling_prob=unit.sampling_rate,
-        use_connect_dots=interval < _COARSE_INTERVAL,
-    ).self_compose(count)
+        sampling_prob=sampling_rate,
+        use_connect_dots=False,
+    )
 
 
 def _pure(unit: PureDP | ApproxDP, count: int, interval: float) -> Any:

@@ -2,11 +2,14 @@
 
 A curve holds, for every order of a grid, the Renyi divergence that an event may
 show. Curves of a sequence add up, of disjoint parts the larger value counts at
-every order, and `dp_accounting` turns the sum into epsilon.
+every order, and `dp_accounting` turns the sum into epsilon. Every order gives a
+bound; where the best one is at an end of the grid, a better one may lie beyond it,
+and the grid is widened at that end.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable
@@ -26,6 +29,30 @@ from tfpriv.accounting.events import (
 )
 
 Orders = tuple[float, ...]
+
+# 1 + x for x from .08 down to 1e-6: for noise that is next to none.
+_LOW_ORDERS: Orders = tuple(1 + 10 ** (-1 - k / 10) for k in range(50, 0, -1))
+# Up to 2^14: for noise that hides nearly everything.
+_HIGH_ORDERS: Orders = (1536.0, 2048.0, 3072.0, 4096.0, 6144.0, 8192.0, 16384.0)
+# Below this dp_accounting converts nothing.
+_LEAST_CONVERTED = 1.01
+
+
+@dataclasses.dataclass(frozen=True)
+class RenyiPrice:
+    """An epsilon by Renyi curves, and where it came from.
+
+    Attributes:
+        epsilon: the bound.
+        order: the order that gave it.
+        widened: whether that order is not on `default_orders()`.
+        default_epsilon: what `default_orders()` alone give, as published figures do.
+    """
+
+    epsilon: float
+    order: float
+    widened: bool
+    default_epsilon: float
 
 
 @functools.cache
@@ -53,6 +80,25 @@ def curve(event: Event, orders: Orders | None = None) -> np.ndarray:
     return total
 
 
+def price(event: Event, delta: float) -> RenyiPrice:
+    """Returns the epsilon of an event, on a grid that is wide enough.
+
+    Args:
+        event: any event.
+        delta: in (0, 1), checked by the caller; additive deltas taken off.
+    """
+    orders = default_orders()
+    found, order = epsilon_of_curve(curve(event, orders), delta, orders)
+    more: Orders = ()
+    if 0 < found < math.inf:
+        more = {orders[0]: _LOW_ORDERS, orders[-1]: _HIGH_ORDERS}.get(order, ())
+    if more:
+        better, place = epsilon_of_curve(curve(event, more), delta, more)
+        if better < found:
+            return RenyiPrice(better, place, True, found)
+    return RenyiPrice(found, order, False, found)
+
+
 def epsilon_of_curve(
     values: np.ndarray, delta: float, orders: Orders | None = None
 ) -> tuple[float, float]:
@@ -70,6 +116,14 @@ def epsilon_of_curve(
 
     orders = orders or default_orders()
     best, order = rdp.compute_epsilon(orders, values, delta)
+    for near, value in zip(orders, values, strict=True):
+        if near > _LEAST_CONVERTED:
+            continue
+        x = near - 1
+        found = value + math.log(x) - math.log(near)
+        found -= (math.log(delta) + math.log(near)) / x
+        if found < best:
+            best, order = max(0.0, found), near
     return float(best), float(order)
 
 
@@ -91,6 +145,13 @@ def _poisson_gaussian(event: PoissonGaussian, orders: Orders) -> np.ndarray:
     bound = _gaussian(event.noise_multiplier, orders)
     if event.sampling_rate == 1:
         return bound
+    near = sum(order < _LEAST_CONVERTED for order in orders)
+    if near:
+        # The series have few digits left so near to 1. Divergences grow with the
+        # order: that of the lowest usual one is a bound.
+        lowest = _unit_curve(event, default_orders())[0]
+        rest = _poisson_gaussian(event, orders[near:]) if orders[near:] else []
+        return np.concatenate([np.minimum(bound[:near], lowest), rest])
     import dp_accounting
     from dp_accounting import rdp
 

@@ -1,21 +1,36 @@
-"""`tfpriv account`: the epsilon of a DP-SGD run, or the noise for an epsilon."""
+"""`tfpriv account`: what a DP-SGD run costs, or what a budget allows it.
+
+The other mechanisms are commands under it, in `_account_mechanisms.py`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tfpriv._errors import InputError
+from tfpriv.cli import _account_mechanisms as mechanisms
+from tfpriv.cli._account_output import (
+    NEIGHBOURS,
+    NOT_COVERED,
+    DeltaOption,
+    GroupOption,
+    check_plot,
+    draw_curve,
+    priced,
+    print_priced,
+)
 from tfpriv.cli._common import ConfigOption, JsonOption, print_json
 
 if TYPE_CHECKING:
     from tfpriv.accounting import DPSGDPlan
 
-app = typer.Typer()
+app = typer.Typer(invoke_without_command=True)
 
-_COVERS = {
+_ASSUMED = {
     "poisson": "each record joins each batch independently at random (Poisson sampling)"
     ", batches vary in size, and sums are divided by the expected size",
     "full_batch": "every record is in every batch",
@@ -23,27 +38,19 @@ _COVERS = {
     "claimed for the order they come in",
     "none": "nothing: a record might be in every batch",
 }
-_NEIGHBOURS = {
-    "add-or-remove-one": "adding or removing one record",
-    "zero-out-one": "replacing one record by an empty one",
-}
-_NOT_COVERED = [
-    "anything else that read the records: pre-training, a vocabulary or label names "
-    "taken from them, counts, early stopping, a choice among several runs",
-    "several records of one person (k of them: k-fold group privacy, a k times larger "
-    "epsilon or more)",
-]
 
 
-@app.command()
+@app.callback()
 def account(
+    context: typer.Context,
     examples: Annotated[
-        int,
+        int | None,
         typer.Option("--examples", metavar="N", help="Records to sample from."),
-    ],
+    ] = None,
     steps: Annotated[
-        int, typer.Option("--steps", metavar="N", help="Noisy gradient steps.")
-    ],
+        int | None,
+        typer.Option("--steps", metavar="N", help="Noisy gradient steps."),
+    ] = None,
     batch: Annotated[
         int | None,
         typer.Option(
@@ -65,10 +72,11 @@ def account(
         typer.Option(
             "--target-epsilon",
             metavar="EPSILON",
-            help="Find the smallest noise multiplier for this, instead.",
+            help="Find what is left out of noise (the least), steps or batch (the "
+            "most) for this.",
         ),
     ] = None,
-    delta: Annotated[float, typer.Option("--delta", metavar="DELTA")] = 1e-5,
+    delta: DeltaOption = 1e-5,
     sampling: Annotated[
         str,
         typer.Option(
@@ -77,62 +85,135 @@ def account(
             help="poisson, full_batch, once_per_epoch, or none (nothing assumed).",
         ),
     ] = "poisson",
+    group: GroupOption = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE.png", help="Draw epsilon over the steps, too."
+        ),
+    ] = None,
     as_json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
-    """Epsilon of a DP-SGD run, or the noise that a target epsilon takes.
+    """Epsilon of a DP-SGD run, or what a target epsilon allows; or a command below.
 
     Two accountants side by side: RDP, which the project states, and PLD, which is
     tighter. Both are upper bounds for the same run; neither adds to the other.
     """
-    from tfpriv.accounting import DPSGDPlan
-
-    if (noise_multiplier is None) == (target_epsilon is None):
-        received = "neither" if noise_multiplier is None else "both"
+    del config
+    if context.invoked_subcommand is not None:
+        _refuse_options(context)
+        return
+    if examples is None:
         raise InputError(
-            "Expected one of --noise-multiplier and --target-epsilon, received "
-            f"{received}."
+            "Expected --examples, or a command (counts, laplace, ...), received "
+            "neither. Try 'tfpriv account --help'."
         )
-    if batch is None:
-        if sampling != "full_batch":
-            raise InputError(
-                f"Expected --batch for --sampling {sampling}, received none."
-            )
-        batch = examples
-    if target_epsilon is None:
-        plan = DPSGDPlan(examples, batch, steps, noise_multiplier, sampling=sampling)
-    else:
-        plan = DPSGDPlan.calibrate(
-            epsilon=target_epsilon,
-            delta=delta,
-            num_examples=examples,
-            batch_size=batch,
-            steps=steps,
-            sampling=sampling,
-        )
-    result = _result(plan, delta, target_epsilon)
+    if plot is not None:
+        check_plot(plot)
+    plan, found = _plan(
+        examples, batch, steps, noise_multiplier, target_epsilon, delta, sampling
+    )
+    result = _result(plan, delta, target_epsilon, found, group)
+    title = _title(result)
+    if plot is not None:
+        points = draw_curve(plot, plan, delta)
+        result["plot"] = str(plot)
+        result["curve"] = [{"steps": step, "epsilon": value} for step, value in points]
     if as_json:
         print_json(result)
-    else:
-        _print_for_people(result)
+        return
+    rows = {
+        "Covers": [*result["covers"], f"for {NEIGHBOURS[result['adjacency']]}"],
+        "Assumes": [result["assumption"]],
+        "Does not cover": result["not_covered"],
+    }
+    if plot is not None:
+        rows["Plot"] = [str(plot)]
+    print_priced(result, title, rows)
+
+
+for _command in mechanisms.COMMANDS:
+    app.command()(_command)
+
+
+def _refuse_options(context: typer.Context) -> None:
+    """Options before a command would be for DP-SGD, and do nothing there."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise InputError(
+                f"Expected options of `account {context.invoked_subcommand}` behind "
+                f"it, received --{name.replace('_', '-')} before it."
+            )
+
+
+def _plan(
+    examples: int,
+    batch: int | None,
+    steps: int | None,
+    noise_multiplier: float | None,
+    target_epsilon: float | None,
+    delta: float,
+    sampling: str,
+) -> tuple[DPSGDPlan, str | None]:
+    """The run, and what of it was found for the target."""
+    from tfpriv.accounting import DPSGDPlan
+    from tfpriv.accounting.dp_sgd_search import largest_batch, most_steps
+
+    if batch is None and sampling == "full_batch":
+        batch = examples
+    given = {
+        "--noise-multiplier": noise_multiplier,
+        "--steps": steps,
+        "--batch": batch,
+    }
+    missing = [name for name, value in given.items() if value is None]
+    if target_epsilon is None:
+        if missing:
+            also = " or --target-epsilon" if missing[0] == "--noise-multiplier" else ""
+            raise InputError(
+                f"Expected {missing[0]}{also} for --sampling {sampling}, received "
+                "neither."
+                if also
+                else f"Expected {missing[0]} for --sampling {sampling}, received none."
+            )
+        plan = DPSGDPlan(examples, batch, steps, noise_multiplier, sampling=sampling)
+        return plan, None
+    if len(missing) != 1:
+        received = "all of them" if not missing else f"no {' and no '.join(missing)}"
+        raise InputError(
+            "Expected --target-epsilon with one of --noise-multiplier, --steps and "
+            f"--batch left out, to be found, received {received}."
+        )
+    common: dict[str, Any] = {
+        "delta": delta,
+        "num_examples": examples,
+        "sampling": sampling,
+    }
+    if noise_multiplier is None:
+        plan = DPSGDPlan.calibrate(
+            epsilon=target_epsilon, batch_size=batch, steps=steps, **common
+        )
+        return plan, "noise_multiplier"
+    common |= {"target_epsilon": target_epsilon, "noise_multiplier": noise_multiplier}
+    if steps is None:
+        return most_steps(batch_size=batch, **common), "steps"
+    return largest_batch(steps=steps, **common), "batch"
 
 
 def _result(
-    plan: DPSGDPlan, delta: float, target_epsilon: float | None
+    plan: DPSGDPlan,
+    delta: float,
+    target_epsilon: float | None,
+    found: str | None,
+    group: int | None,
 ) -> dict[str, Any]:
-    from tfpriv.accounting import epsilon
-
-    prices: dict[str, float | None] = {"rdp": epsilon(plan.event(), delta)}
-    try:
-        prices["pld"], reason = epsilon(plan.event(), delta, "pld"), None
-    except InputError as error:
-        prices["pld"], reason = None, f"no PLD: {error}"
-    warnings = [*_warnings(plan, delta, prices["rdp"]), reason]
-    return {
-        "schema_version": 1,
-        "epsilon": prices,
-        "delta": delta,
+    result = priced(plan.event(), delta, group)
+    extra = [plan.delta_warning(delta), _next_pass(plan)]
+    return result | {
         "target_epsilon": target_epsilon,
+        "found": found,
         "noise_multiplier": plan.noise_multiplier,
         "examples": plan.num_examples,
         "batch": plan.batch_size,
@@ -141,76 +222,39 @@ def _result(
         "sampling": plan.sampling,
         "sampling_rate": plan.sampling_rate,
         "adjacency": plan.adjacency,
-        "event": plan.event().to_json(),
         "covers": [
             f"the {plan.steps:,} noisy gradients of the run, and whatever is "
             "made from them alone"
         ],
-        "assumption": _COVERS[plan.sampling],
-        "not_covered": _NOT_COVERED,
-        "warnings": [warning for warning in warnings if warning],
+        "assumption": _ASSUMED[plan.sampling],
+        "not_covered": NOT_COVERED,
+        "warnings": [*filter(None, extra), *result["warnings"]],
     }
 
 
-def _warnings(plan: DPSGDPlan, delta: float, price: float) -> list[str | None]:
-    found = [plan.delta_warning(delta)]
-    if price == 0:
-        found.append(
-            f"epsilon 0 is true and no mistake: the run moves the model by less than "
-            f"delta={delta:g} in total variation, so delta alone covers it."
-        )
-    if price > 10:
-        found.append(
-            "an epsilon above 10 is true and rules out next to nothing: one record may "
-            "shift the odds of what is seen by e^epsilon."
-        )
-    if plan.sampling == "once_per_epoch" and plan.steps > 1:
-        shorter = dataclasses.replace(plan, steps=plan.steps - 1)
-        if shorter.passes < plan.passes:
-            found.append(
-                f"the last step begins pass {plan.passes}; {shorter.steps:,} steps "
-                f"stay within {shorter.passes}."
-            )
-    return found
-
-
-def _print_for_people(result: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    table = Table(title=None, box=None, pad_edge=False)
-    table.add_column("accountant")
-    table.add_column(f"epsilon at delta = {result['delta']:g}", justify="right")
-    for name, value in result["epsilon"].items():
-        table.add_row(name.upper(), _figure(value))
-    sigma = f"noise multiplier {result['noise_multiplier']:.4f}".rstrip("0").rstrip(".")
-    if result["target_epsilon"] is not None:
-        sigma += f" (the smallest for epsilon {result['target_epsilon']:g} by RDP)"
-    console.print(
-        Text(
-            f"{result['steps']:,} steps, batch {result['batch']:,} of "
-            f"{result['examples']:,} records, {result['sampling']}: {sigma}"
-        )
+def _next_pass(plan: DPSGDPlan) -> str | None:
+    if plan.sampling != "once_per_epoch" or plan.steps == 1:
+        return None
+    shorter = dataclasses.replace(plan, steps=plan.steps - 1)
+    if shorter.passes == plan.passes:
+        return None
+    return (
+        f"the last step begins pass {plan.passes}; {shorter.steps:,} steps stay "
+        f"within {shorter.passes}."
     )
-    console.print()
-    console.print(table)
-    console.print()
-    rows = [
-        ("Covers", [*result["covers"], f"for {_NEIGHBOURS[result['adjacency']]}"]),
-        ("Assumes", [result["assumption"]]),
-        ("Does not cover", result["not_covered"]),
-        ("Note", result["warnings"]),
-    ]
-    grid = Table.grid(padding=(0, 2))
-    for title, lines in rows:
-        for index, line in enumerate(lines):
-            grid.add_row(title if index == 0 else "", Text(line))
-    console.print(grid)
 
 
-def _figure(value: float | None) -> str:
-    if value is None:
-        return "n/a"
-    return f"{value:,.4f}" if value < 1e9 else f"{value:.4g}"
+def _title(result: dict[str, Any]) -> str:
+    sigma = f"noise multiplier {result['noise_multiplier']:.4f}".rstrip("0").rstrip(".")
+    title = (
+        f"{result['steps']:,} steps, batch {result['batch']:,} of "
+        f"{result['examples']:,} records, {result['sampling']}: {sigma}"
+    )
+    if result["found"]:
+        what = {
+            "noise_multiplier": "the least noise",
+            "steps": "the most steps",
+            "batch": "the largest batch",
+        }[result["found"]]
+        title += f" ({what} for epsilon {result['target_epsilon']:g} by RDP)"
+    return title

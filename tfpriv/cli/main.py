@@ -39,7 +39,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "account": (
         "tfpriv.cli.account",
-        "Epsilon of a DP-SGD run, or the noise that a target epsilon takes.",
+        "Epsilon of a DP-SGD run or any mechanism, or what a target epsilon takes.",
+    ),
+    "budget": (
+        "tfpriv.cli.budget",
+        "Give a data set a privacy budget, and see what was spent.",
+    ),
+    "statement": (
+        "tfpriv.cli.statement",
+        "Say in words what a release guarantees, and check that it is true.",
     ),
     "datasets": (
         "tfpriv.cli.datasets",
