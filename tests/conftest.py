@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import tempfile
 
 # Before anything imports TensorFlow; whoever sets one of these by hand keeps it.
 for _name, _value in {
@@ -14,6 +15,8 @@ for _name, _value in {
     "TF_ENABLE_ONEDNN_OPTS": "0",
     "TF_NUM_INTEROP_THREADS": "1",
     "TF_NUM_INTRAOP_THREADS": "1",
+    # Not the budgets of whoever runs the tests.
+    "TFPRIV_STATE_DIR": f"{tempfile.gettempdir()}/tfpriv-tests-{os.getpid()}",
 }.items():
     os.environ.setdefault(_name, _value)
 

@@ -490,8 +490,8 @@ def test_a_charge_between_check_and_write_by_another_process_is_seen(budget, dat
     while budget.ledger.affords(Gaussian(SIGMA, 2)):
         budget.charge(RELEASE, "release")
     first, second = DataBudget.find(data), DataBudget.find(data)
-    check = second._check_data
-    second._check_data = lambda: (check(), first.charge(RELEASE, "quicker"))
+    check = second.check_data
+    second.check_data = lambda: (check(), first.charge(RELEASE, "quicker"))
     with pytest.raises(BudgetExceeded, match="data set 'mine'"):
         second.charge(RELEASE, "slower")
     assert budget.epsilon() <= 8.0

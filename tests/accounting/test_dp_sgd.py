@@ -123,15 +123,15 @@ def test_calibration_under_sampling_never_overshoots(parameters, rate):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @hypothesis.given(_plans, _rates)
-@hypothesis.settings(max_examples=400)
+@hypothesis.settings(max_examples=300)
 def test_calibration_under_sampling_never_overshoots_widely(parameters, rate):
     _check_calibration(parameters, _batch(parameters, rate), "poisson")
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @hypothesis.given(_plans, _rates, st.sampled_from(SAMPLINGS[1:]))
 @hypothesis.settings(max_examples=700)
 def test_calibration_without_amplification_never_overshoots_widely(

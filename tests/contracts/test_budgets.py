@@ -133,7 +133,7 @@ class AddsEpsilons(DataBudget):
 
 class ReadsFirst(DataBudget):
     def charge(self, event, what, **options):
-        self._check_data()
+        self.check_data()
         return super().charge(event, what, **options)
 
 
@@ -145,7 +145,7 @@ class ForgivesWhatIsNotPrivate(DataBudget):
 
 
 class NeverLooksAtTheFile(DataBudget):
-    def _check_data(self):
+    def check_data(self):
         pass
 
 

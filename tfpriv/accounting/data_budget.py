@@ -287,6 +287,22 @@ class DataBudget:
         due = self._due(ledger.id, ledger.path, ledger.tallies(), event)
         return due is None or self.ledger.affords(due)
 
+    def require(
+        self, event: Event, what: str, run: str | os.PathLike | None = None
+    ) -> None:
+        """Refuses what `charge` would refuse; writes nothing and reads no record.
+
+        Args:
+            event: as for `charge`.
+            what: as for `charge`.
+            run: as for `affords`.
+
+        Raises:
+            BudgetExceeded: it would go over.
+        """
+        if not self.affords(event, run):
+            raise self._exceeded(what, event)
+
     def charge(
         self,
         event: Event,
@@ -324,7 +340,7 @@ class DataBudget:
             details |= _run_details(run.id, run.path)
         if due is not None and not self.ledger.affords(due):
             raise self._exceeded(what, due)
-        self._check_data()
+        self.check_data()
         if run is not None:
             run.attach(self)
         if due is None:
@@ -407,7 +423,12 @@ class DataBudget:
                 f"tfpriv budget accept --moved {self.id}"
             )
 
-    def _check_data(self) -> None:
+    def check_data(self) -> None:
+        """Reads the file that the budget was found by, and refuses a changed one.
+
+        Raises:
+            InputError: its bytes are not those of a file of the data set.
+        """
         if self._data is None:
             return
         seal = _state.fingerprint(_checked_file(self._data), _state.local_key())

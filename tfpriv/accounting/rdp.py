@@ -34,6 +34,8 @@ Orders = tuple[float, ...]
 _LOW_ORDERS: Orders = tuple(1 + 10 ** (-1 - k / 10) for k in range(50, 0, -1))
 # Up to 2^14: for noise that hides nearly everything.
 _HIGH_ORDERS: Orders = (1536.0, 2048.0, 3072.0, 4096.0, 6144.0, 8192.0, 16384.0)
+# Sampled releases: the series go over all whole numbers up to the order.
+_LARGEST_SAMPLED = 3072.0
 # Below this dp_accounting converts nothing.
 _LEAST_CONVERTED = 1.01
 
@@ -146,12 +148,16 @@ def _poisson_gaussian(event: PoissonGaussian, orders: Orders) -> np.ndarray:
     if event.sampling_rate == 1:
         return bound
     near = sum(order < _LEAST_CONVERTED for order in orders)
-    if near:
-        # The series have few digits left so near to 1. Divergences grow with the
-        # order: that of the lowest usual one is a bound.
-        lowest = _unit_curve(event, default_orders())[0]
-        rest = _poisson_gaussian(event, orders[near:]) if orders[near:] else []
-        return np.concatenate([np.minimum(bound[:near], lowest), rest])
+    far = sum(order > _LARGEST_SAMPLED for order in orders)
+    if near or far:
+        # So near to 1 the series have few digits left, and divergences grow with the
+        # order: that of the lowest usual one is a bound. So far from it they take a
+        # second a curve.
+        lowest = _unit_curve(event, default_orders())[0] if near else 0.0
+        end = len(orders) - far
+        middle = _poisson_gaussian(event, orders[near:end]) if near < end else []
+        low = np.minimum(bound[:near], lowest)
+        return np.concatenate([low, middle, bound[end:]])
     import dp_accounting
     from dp_accounting import rdp
 

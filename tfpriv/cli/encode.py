@@ -25,6 +25,7 @@ from tfpriv.cli._common import (
     quiet_import,
     say,
 )
+from tfpriv.cli._data_budget import budget_of
 from tfpriv.cli._representation_run import load_model, read_config
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ app = typer.Typer()
 
 _SUFFIXES = (".jsonl", ".npy", ".tfrecord")
 _AT_ONCE = 1024
+# In the ledger of a budget.
+_WHAT = "representations of its texts"
 
 
 @app.command(cls=UsageCommand)
@@ -86,6 +89,7 @@ def encode(
     Every call is a new release, with noise of its own, and costs those whose texts
     are encoded; what it costs is said on stderr. It is no charge on the training data.
     An empty text is encoded like any other; of a long one the first words are read.
+    If FILE has a budget (`tfpriv budget init`), the call is charged to it first.
     There is no --seed: noise that can be drawn again hides nothing.
     """
     del config
@@ -93,9 +97,18 @@ def encode(
         integer(releases=releases)
         run = read_config(directory)
         _check_output(output, file, directory)
+        model, budget = None, budget_of(file)
+        if budget is not None:
+            # What would go over is refused before a text is read.
+            model = load_model(directory)
+            event = model.privacy_statement(releases=releases).event()
+            budget.require(event, _WHAT)
         texts = _read(file, text, format, run["text"])
-        model = load_model(directory)
+        if model is None:
+            model = load_model(directory)
         statement = model.privacy_statement(releases=releases)
+        if budget is not None:
+            budget.charge(statement.event(), _WHAT, adjacency="replace-one")
     say(cost(statement, len(texts)))
     vectors = _encode(model, texts, releases)
     if output is not None:

@@ -18,6 +18,7 @@ from tfpriv.cli._common import (
     resumable,
     say,
 )
+from tfpriv.cli._data_budget import budget_of
 from tfpriv.cli._representation_run import (
     COMMAND,
     VADER,
@@ -236,6 +237,8 @@ def train(
         result, prepared = finished(folder), None
         if result is None:
             prepared = _prepare(folder, data, columns, settings, file)
+            if (budget := budget_of(file)) is not None:
+                budget.note("training of an encoder")
         opened = opened.pop_all()
     with opened, resumable(output):
         if prepared is not None:

@@ -25,9 +25,11 @@ from tfpriv.cli._common import (
     say,
     warn,
 )
+from tfpriv.cli._data_budget import budget_of
 from tfpriv.cli.run_folder import RunFolder
 
 if TYPE_CHECKING:
+    from tfpriv.accounting import DataBudget
     from tfpriv.datasets import TextDataset
     from tfpriv.seqgan.dp_seqgan import DPSeqGAN
 
@@ -122,7 +124,8 @@ def synthesize(
 
     DIR/release/ may leave: synthetic.csv, privacy.json, statement.txt. DIR/internal/
     must not: ledger, checkpoints, model. A run that was killed goes on when the
-    command is given again; what it had spent stays spent.
+    command is given again; what it had spent stays spent. If FILE has a budget
+    (`tfpriv budget init`), the whole run is charged to it first.
     """
     del config
     names = label_names(labels)
@@ -135,8 +138,6 @@ def synthesize(
                 f"privately, received delta={delta:g}. Take a larger one, or declare "
                 "the names with --labels."
             )
-        data = read_private(file, text=text, label=label, format=format)
-        check_classes(data, names, delta, mode)
         settings = {
             "mode": mode,
             "epsilon": epsilon if mode == "guaranteed" else None,
@@ -145,23 +146,38 @@ def synthesize(
             "discriminator_steps": discriminator_steps,
             "seed": seed,
         }
+        model, budget = None, budget_of(file)
+        if budget is not None:
+            model = make_model(settings)
+            ledger = output / "internal" / "ledger.jsonl"
+            budget.require(model.event(), f"synthetic text in {output}", ledger)
+        data = read_private(file, text=text, label=label, format=format)
+        check_classes(data, names, delta, mode)
+        if budget is not None:
+            budget.check_data()
         records = zip(data.texts, data.labels, strict=True)
         folder = opened.enter_context(RunFolder(output, records, settings))
-        with quiet_import():
-            from tfpriv.seqgan.dp_seqgan import DPSeqGAN
-
-        if mode != "guaranteed":
-            settings["epsilon"] = math.inf
-        model = DPSeqGAN(**settings)
+        if model is None:
+            model = make_model(settings)
         say_resuming(model, folder)
         opened = opened.pop_all()
     with opened, resumable(output):
         show_plan(model)
-        result, _ = release(model, data, folder, rows)
+        result, _ = release(model, data, folder, rows, budget)
     if as_json:
         print_json(result)
     else:
         show_result(result)
+
+
+def make_model(settings: dict[str, Any]) -> DPSeqGAN:
+    """Returns the untrained model; its import takes seconds."""
+    with quiet_import():
+        from tfpriv.seqgan.dp_seqgan import DPSeqGAN
+
+    if settings["epsilon"] is None:
+        settings = {**settings, "epsilon": math.inf}
+    return DPSeqGAN(**settings)
 
 
 def read_private(
@@ -239,7 +255,11 @@ def show_plan(model: DPSeqGAN) -> None:
 
 
 def release(
-    model: DPSeqGAN, data: TextDataset, folder: RunFolder, rows: int | None
+    model: DPSeqGAN,
+    data: TextDataset,
+    folder: RunFolder,
+    rows: int | None,
+    budget: DataBudget | None = None,
 ) -> tuple[dict[str, Any], TextDataset]:
     """Trains or goes on training, then writes the release.
 
@@ -247,7 +267,7 @@ def release(
         (what a command shows or prints as JSON, the synthetic records).
     """
     before = folder.statement()
-    model.fit(data, run_dir=folder.internal)
+    model.fit(data, run_dir=folder.internal, data_budget=budget)
     model.save(folder.internal / "model")
     synthetic = model.generate(rows)
     statement = model.privacy_statement()

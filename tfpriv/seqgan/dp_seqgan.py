@@ -17,7 +17,14 @@ import numpy as np
 from tfpriv._errors import InputError
 from tfpriv._files import write_json
 from tfpriv._validation import integer, one_of, probability
-from tfpriv.accounting import NonPrivate, PrivacyStatement, PrivateRead
+from tfpriv.accounting import (
+    Compose,
+    DataBudget,
+    Event,
+    NonPrivate,
+    PrivacyStatement,
+    PrivateRead,
+)
 from tfpriv.datasets import TextDataset
 from tfpriv.seqgan.budget import ReleaseBudget
 from tfpriv.seqgan.class_gan import GANSettings
@@ -129,6 +136,7 @@ class DPSeqGAN:
         *,
         run_dir: str | os.PathLike | None = None,
         report: Report | None = None,
+        data_budget: DataBudget | None = None,
     ) -> DPSeqGAN:
         """Trains on all records of a data set.
 
@@ -140,6 +148,8 @@ class DPSeqGAN:
                 there. None keeps nothing.
             report: called with (stage, share done) now and then; None shows a
                 progress bar on a terminal.
+            data_budget: what all releases of the data set may cost together. The
+                whole plan is charged to it before anything is measured, once a run.
 
         Returns:
             This model.
@@ -147,7 +157,8 @@ class DPSeqGAN:
         Raises:
             InputError: no labels, fewer than two of them, or a run folder of
                 another configuration or of other records.
-            BudgetExceeded: earlier interrupted runs spent the budget.
+            BudgetExceeded: earlier interrupted runs spent the budget, or the data
+                set's does not cover this run.
         """
         if data.labels is None:
             raise InputError("Expected a data set with labels, received one without.")
@@ -162,6 +173,9 @@ class DPSeqGAN:
         with contextlib.ExitStack() as stack:
             store = stack.enter_context(contextlib.closing(RunStore(run_dir)))
             self._check_run(store, data)
+            if data_budget is not None:
+                ledger = store.ledger(limit_epsilon=self.epsilon, delta=self.delta)
+                data_budget.charge(self.event(), "synthetic text", run=ledger)
             if report is None:
                 report = stack.enter_context(terminal_report())
             ledger = method.fit(data.texts, data.labels, store=store, report=report)
@@ -170,6 +184,12 @@ class DPSeqGAN:
         self._columns = (data.text_column, data.label_column)
         self._reads, self.method = reads, method
         return self
+
+    def event(self) -> Event:
+        """Returns everything that `fit` means to do to the records, as one event."""
+        if self.mode != "guaranteed":
+            return NonPrivate()
+        return Compose(tuple(self._budget().events().values()))
 
     def generate(
         self, rows: int | None = None, *, seed: int | None = None
