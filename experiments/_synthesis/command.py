@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,9 +14,7 @@ from experiments._synthesis import report
 from experiments._synthesis.study import PART_NAMES, Arm, Study
 from tfpriv._errors import InputError
 from tfpriv._files import PUBLIC, write_json
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
+from tfpriv._quiet import quiet_import
 
 RunCell = Callable[[Study, Arm, int, str], dict[str, Any]]
 
@@ -54,7 +51,8 @@ def main(
                 continue
             if run_cell is None:
                 # Not before: a report of finished cells needs no TensorFlow.
-                from experiments._synthesis.cells import run_cell
+                with quiet_import():
+                    from experiments._synthesis.cells import run_cell
 
             _say(f"seed {seed}: {arm.key}")
             cell = run_cell(study, arm, seed, options.part)

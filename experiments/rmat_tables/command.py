@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -20,8 +19,7 @@ from experiments.rmat_tables.settings import (
 )
 from tfpriv._errors import InputError
 from tfpriv._files import PUBLIC, write_json
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+from tfpriv._quiet import quiet_import
 
 RunCell = Callable[[Settings, str, Arm, int], dict[str, Any]]
 
@@ -72,7 +70,8 @@ def main(
             continue
         if run_cell is None:
             # Not before: a report of finished cells needs no TensorFlow.
-            from experiments.rmat_tables.cells import run_cell
+            with quiet_import():
+                from experiments.rmat_tables.cells import run_cell
 
         _say(f"{dataset}, seed {seed}: {arm.key}")
         cell = run_cell(settings, dataset, arm, seed)

@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+from tfpriv._quiet import quiet_import
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,7 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
 
     import numpy
-    import tensorflow as tf
+
+    with quiet_import():
+        import tensorflow as tf
 
     from experiments.seqgan_oracle import report
     from experiments.seqgan_oracle.runner import Seed

@@ -12,6 +12,7 @@ from tfpriv.accounting import (
     masked_words,
     masking_amplification,
 )
+from tfpriv.accounting.masking import claimable_probability
 
 
 def test_the_published_numbers():
@@ -120,3 +121,11 @@ def test_bad_numbers_are_refused(value):
 def test_bad_lengths_are_refused(lengths):
     with pytest.raises(InputError):
         all_masked_probability(1, 0.5, "exact", lengths)
+
+
+def test_conditions_claim_nothing_of_texts_of_other_lengths():
+    _, condition = claimable_probability(
+        1, 0.5, "exact", mask_unit="words", truncation="words", lengths=(4, 9)
+    )
+    assert "4 to 9 words as they are read" in condition
+    assert "another length, which nothing here refuses" in condition

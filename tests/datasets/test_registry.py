@@ -45,11 +45,18 @@ def test_seeds_split_differently(tmp_path):
     assert set(first) != set(second)
 
 
-def test_a_data_set_unpacked_by_hand_takes_no_source(tmp_path):
-    with pytest.raises(InputError, match="Unpack its archive"):
-        prepare("wizard_sentiment", tmp_path, tmp_path)
-    with pytest.raises(InputError, match="md_gender"):
-        prepare("wizard_sentiment", data_dir=tmp_path)
+@pytest.mark.parametrize("name", ["wizard_sentiment", "funpedia_sentiment"])
+def test_a_data_set_on_files_of_another_is_prepared_from_them(
+    name, fake_gender, tmp_path
+):
+    with pytest.raises(InputError, match="train"):
+        prepare(name, tmp_path, tmp_path / "data")
+    assert not registry.is_prepared(name, tmp_path / "data")
+    folder = prepare(name, fake_gender, tmp_path / "data")
+    assert folder == tmp_path / "data/md_gender/data_to_release" / name.split("_")[0]
+    assert registry.is_prepared(name, tmp_path / "data")
+    # With the files in place nothing is downloaded.
+    assert prepare(name, data_dir=tmp_path / "data") == folder
 
 
 def test_importing_and_loading_bring_no_tensorflow():

@@ -76,6 +76,6 @@ def test_numbers_that_plan_nothing_are_refused(bad):
 
 
 def test_a_delta_too_small_to_find_labels_is_refused_before_anything_is_paid():
-    with pytest.raises(InputError, match=r"1e-12.*Declare the label names"):
+    with pytest.raises(InputError, match=r"1e-12.*--labels A,B"):
         ReleaseBudget(8.0, 1e-12)
     assert ReleaseBudget(8.0, 1e-12, select_labels=False).scale > 0

@@ -426,3 +426,22 @@ def test_whether_a_declared_label_has_records_decides_nothing(world):
     model = fit(data, labels=["spam", "eggs"])
     assert model.method.labels == ("spam", "eggs")
     assert "declared public" in str(model.privacy_statement())
+
+
+def test_a_model_says_what_it_is():
+    assert repr(DPSeqGAN.paper()) == (
+        "DPSeqGAN.paper(delta=1e-05, seed=0): no guarantee, not fitted"
+    )
+    assert repr(DPSeqGAN(2.5, labels=[SECRET, "b"])) == (
+        "DPSeqGAN(epsilon=2.5, delta=1e-05, discriminator_steps=12, seed=0), "
+        "2 declared labels, not fitted"
+    )
+
+
+def test_a_full_disk_is_no_damaged_model(tmp_path, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.read_text", full)
+    with pytest.raises(OSError, match="full disk"):
+        DPSeqGAN.load(tmp_path)

@@ -126,7 +126,7 @@ def test_a_label_that_one_record_has_is_not_found(tmp_path):
 
 
 def test_no_label_frequent_enough_is_an_error_that_says_what_to_do(tmp_path):
-    with pytest.raises(RuntimeError, match="Declare the label names"):
+    with pytest.raises(RuntimeError, match=r"Declare .* --labels A,B"):
         fitted(tmp_path, HAM, ["a", "b", "c"], declared=None)
 
 

@@ -215,8 +215,10 @@ def claimable_probability(
             f"floor(mu * D) = {masked_words(mask_rate, lengths[0])} are masked"
         )
     return together, (
-        f"{texts}, {lengths[0]} to {lengths[1]} words, all others refused; "
-        "floor(mu * D) of D words masked, at the length where that helps least"
+        f"{texts}; for texts of {lengths[0]} to {lengths[1]} words as they are read, "
+        "the lengths this was computed for: of a text of another length, which nothing "
+        "here refuses, the word-level figure says nothing; floor(mu * D) of D words "
+        "masked, at the length where that helps least"
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tfpriv._errors import InputError
+from tfpriv._figures import rounded_up
 from tfpriv._files import PUBLIC, write_json
 from tfpriv._validation import one_of, probability
 from tfpriv._version import __version__
@@ -331,12 +332,15 @@ def _describe(unit: Event, count: int) -> str:
         case GaussianThreshold(noise_multiplier=sigma, delta=delta):
             text = (
                 f"names whose count with Gaussian noise of multiplier {sigma:.3g} "
-                f"passes a threshold (delta {delta:.3g})"
+                f"passes a threshold (delta {rounded_up(delta, 3)})"
             )
         case PureDP(epsilon=value):
-            text = f"a mechanism of epsilon {value:.3g} and delta 0"
+            text = f"a mechanism of epsilon {rounded_up(value, 3)} and delta 0"
         case ApproxDP(epsilon=value, delta=delta):
-            text = f"a mechanism of epsilon {value:.3g} and delta {delta:.3g}"
+            text = (
+                f"a mechanism of epsilon {rounded_up(value, 3)} and delta "
+                f"{rounded_up(delta, 3)}"
+            )
         case Parallel(events=events):
             parts = dict.fromkeys(map(describe, events))
             text = f"on {len(events)} disjoint parts: [{' | '.join(parts)}]"
@@ -361,5 +365,5 @@ def _finite(value: float) -> float | None:
 
 def _figure(value: float) -> str:
     if value < 1000:
-        return f"{value:.4g}"
+        return rounded_up(value)
     return f"about {value:.0e} ({value:,.0f})".replace("e+0", "e").replace("e+", "e")

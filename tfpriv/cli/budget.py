@@ -10,7 +10,7 @@ import typer
 
 from tfpriv._errors import InputError
 from tfpriv._figures import rounded_up
-from tfpriv.cli._common import JsonOption, before_work, print_json
+from tfpriv.cli._common import JsonOption, UsageCommand, before_work, print_json
 
 if TYPE_CHECKING:
     from tfpriv.accounting import DataBudget, PrivacyLedger
@@ -23,7 +23,7 @@ _Id = Annotated[
 ]
 
 
-@app.command()
+@app.command(cls=UsageCommand)
 def init(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="The file of private records.")
@@ -68,7 +68,7 @@ def init(
     typer.echo(f"Charged to {budget.ledger.path}; keep it, and the key beside it.")
 
 
-@app.command()
+@app.command(cls=UsageCommand)
 def show(
     what: Annotated[
         str | None,
@@ -107,7 +107,7 @@ def show(
         _print(result)
 
 
-@app.command()
+@app.command(cls=UsageCommand)
 def accept(
     data: Annotated[
         Path | None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tfpriv._errors import InputError
-from tfpriv.cli._common import JsonOption, before_work, print_json
+from tfpriv.cli._common import JsonOption, UsageCommand, before_work, print_json
 
 if TYPE_CHECKING:
     from tfpriv.accounting.verification import Statement
@@ -20,7 +20,7 @@ app = typer.Typer()
 _SUFFIX = ".privacy.json"
 
 
-@app.command()
+@app.command(cls=UsageCommand)
 def statement(
     directory: Annotated[
         Path,

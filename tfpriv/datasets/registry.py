@@ -191,6 +191,11 @@ def _read_sentiment(folder: Path) -> TextDataset:
     return read_sentiment(folder)
 
 
+def _prepare_sentiment(config: str, folder: Path, source: Path | None) -> None:
+    # The files are those of md_gender, whose folder holds a folder a corpus.
+    md_gender.prepare_md_gender(config, folder.parent, source)
+
+
 @functools.lru_cache(maxsize=2)
 def _read_md_gender(config: str, folder: Path) -> Splits:
     return md_gender.read_md_gender(config, folder)
@@ -241,6 +246,7 @@ _REGISTRY = {
             licence="MIT",
             folder=f"{_MD_GENDER}/funpedia",
             read=_read_sentiment,
+            prepare=functools.partial(_prepare_sentiment, "funpedia"),
         ),
         DatasetEntry(
             name="wizard_sentiment",
@@ -248,6 +254,7 @@ _REGISTRY = {
             licence="MIT",
             folder=f"{_MD_GENDER}/wizard",
             read=_read_sentiment,
+            prepare=functools.partial(_prepare_sentiment, "wizard"),
         ),
         *map(_md_gender_entry, md_gender.configs()),
     )

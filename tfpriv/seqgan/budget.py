@@ -100,7 +100,7 @@ class ReleaseBudget:
             raise InputError(
                 f"Expected a larger delta, of which finding label names takes "
                 f"{_SELECTION_DELTA:.0%}, received delta={self.delta:g}. Declare the "
-                "label names if they are public."
+                "label names (--labels A,B, in Python labels=[...]) if they are public."
             ) from error
 
     def _noise_multiplier(self, part: str, scale: float) -> float:

@@ -7,7 +7,6 @@ import dataclasses
 import json
 import math
 import os
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from tfpriv._errors import InputError
-from tfpriv._files import write_json
+from tfpriv._figures import as_given
+from tfpriv._files import DAMAGED, raise_if_of_the_system, write_json
 from tfpriv._validation import integer, one_of, probability
 from tfpriv.accounting import (
     Compose,
@@ -115,6 +115,20 @@ class DPSeqGAN:
         self._reads: tuple[PrivateRead, ...] = ()
         if mode == "guaranteed":
             self._budget()
+
+    def __repr__(self) -> str:
+        state = "not fitted" if self.method is None else "fitted"
+        if self.mode != "guaranteed":
+            return (
+                f"DPSeqGAN.{self.mode}(delta={as_given(self.delta)}, "
+                f"seed={self.seed}): no guarantee, {state}"
+            )
+        names = "" if self.labels is None else f", {len(self.labels)} declared labels"
+        return (
+            f"DPSeqGAN(epsilon={as_given(self.epsilon)}, delta={as_given(self.delta)}, "
+            f"discriminator_steps={self.discriminator_steps}, "
+            f"seed={self.seed}){names}, {state}"
+        )
 
     @classmethod
     def paper(cls, *, delta: float = 1e-5, **settings: Any) -> DPSeqGAN:
@@ -302,7 +316,8 @@ class DPSeqGAN:
             model._reads = tuple(map(PrivateRead.from_json, config["reads"]))
             model.method = model._make_method()
             model.method.load(folder, tuple(config["labels_found"]))
-        except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        except DAMAGED as error:
+            raise_if_of_the_system(error)
             raise InputError(
                 f"Expected a folder that DPSeqGAN.save wrote, received {folder} "
                 f"({type(error).__name__})."

@@ -166,7 +166,8 @@ class GuaranteedMethod:
         if not saved:
             raise RuntimeError(
                 "Expected at least one label frequent enough to be named privately, "
-                "found none. Declare the label names (they are then public)."
+                "found none. Declare the label names with --labels A,B, in Python "
+                "labels=[...], if they are public."
             )
         return tuple(saved)
 
