@@ -211,7 +211,7 @@ def test_a_clip_that_does_not_clip_is_refused(clip):
 
 
 def test_an_unknown_engine_is_refused_with_the_names_of_the_known():
-    with pytest.raises(InputError, match="jacobian, loop"):
+    with pytest.raises(InputError, match="bookkeeping, jacobian, loop"):
         make_engine("ghost", models.linear(), models.linear_loss, 1.0)
 
 

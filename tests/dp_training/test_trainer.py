@@ -326,3 +326,13 @@ def test_another_number_of_records_in_a_later_step_is_refused():
     trainer.step(data())
     with pytest.raises(InputError, match="same private records"):
         trainer.step(data(RECORDS + 1))
+
+
+def test_more_examples_a_step_than_an_engine_adds_exactly_are_refused():
+    large = plan(num_examples=4047, batch_size=4047)
+    make = lambda plan: DPTrainer(  # noqa: E731
+        models.logistic(), models.cross_entropy, plan, 0.1, engine="bookkeeping"
+    )
+    with pytest.raises(InputError, match="4046 examples a step"):
+        make(large)
+    make(plan(num_examples=4046, batch_size=4046))

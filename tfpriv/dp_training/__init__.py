@@ -1,10 +1,11 @@
 """DP-SGD on Keras 3 models: clip every example, add noise once, step Adam.
 
 Start with `sampler.py` (which records a step reads) and `noise.py` (the one
-noise draw of a step); `clipping.py` says what a clipping engine must do and
-`loop_engine.py` is the one that the others are checked against. `optimizer.py`
-is the only module that knows TF-Privacy. `trainer.py` puts them together from
-one `tfpriv.accounting.DPSGDPlan` and from nothing else.
+noise draw of a step); `clipping.py` says what a clipping engine must do,
+`loop_engine.py` is the one that the others are checked against and
+`bookkeeping_engine.py` the fast one, with `closed_forms/`. `optimizer.py` is the
+only module that knows TF-Privacy. `trainer.py` puts them together from one
+`tfpriv.accounting.DPSGDPlan` and from nothing else.
 
 The names below are loaded on first use, so that importing the package does not
 import TensorFlow.

@@ -22,7 +22,11 @@ from tfpriv._errors import InputError
 PerExampleLoss = Callable[..., tf.Tensor]
 """`per_example_loss(model, *inputs)` -> float tensor (batch,): one loss an example."""
 
-_MODULES = {"loop": "loop_engine", "jacobian": "jacobian_engine"}
+_MODULES = {
+    "bookkeeping": "bookkeeping_engine",
+    "jacobian": "jacobian_engine",
+    "loop": "loop_engine",
+}
 _ENGINES: dict[str, type[ClippingEngine]] = {}
 
 # So that a unit and its inverse are float32 numbers.
@@ -62,6 +66,8 @@ class ClippingEngine(abc.ABC):
     name: str
     # Whether the sums are those of `to_units`, exact and in any order the same.
     exact_sums = False
+    # How many examples may be added up in one step.
+    largest_step = 2**23
     # Whether XLA compiles `clipped_sum`.
     jit_compile = False
 

@@ -15,7 +15,11 @@ import tensorflow as tf
 from tfpriv import _files, _validation
 from tfpriv._errors import BudgetExceeded, InputError
 from tfpriv.accounting import Compose, DPSGDPlan, PrivacyLedger
-from tfpriv.dp_training.clipping import PerExampleLoss, make_engine
+from tfpriv.dp_training.clipping import (
+    ClippingEngine,
+    PerExampleLoss,
+    make_engine,
+)
 from tfpriv.dp_training.cyclic_sampler import CyclicSampler
 from tfpriv.dp_training.optimizer import DPKerasAdamOptimizer
 from tfpriv.dp_training.sampler import PoissonSampler
@@ -104,6 +108,7 @@ class DPTrainer:
                 f"received engine={engine!r}: what the ledger states rests on that. "
                 "Use engine='loop', or no ledger."
             )
+        _refuse_large_steps(plan, self.engine)
         self.sampler = _make_sampler(plan, physical_batch_size)
         self.optimizer = DPKerasAdamOptimizer(
             l2_norm_clip=plan.l2_norm_clip,
@@ -293,6 +298,17 @@ class DPTrainer:
             self.engine.variables, sums, public_sums, num_public, regulariser
         )
         return tf.linalg.global_norm(released)
+
+
+def _refuse_large_steps(plan: DPSGDPlan, engine: ClippingEngine) -> None:
+    expected = plan.num_examples if plan.sampling == "full_batch" else plan.batch_size
+    # A Poisson draw is larger than this with probability below 1e-15.
+    if 2 * expected + 100 > engine.largest_step:
+        raise InputError(
+            f"Expected at most {engine.largest_step // 2 - 50} examples a step for "
+            f"engine={engine.name!r}, so that their sum is exact, received "
+            f"{expected:g}. Use engine='loop' or smaller steps."
+        )
 
 
 def _make_sampler(

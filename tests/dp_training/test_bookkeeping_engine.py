@@ -1,0 +1,410 @@
+from __future__ import annotations
+
+import logging
+import re
+from fractions import Fraction
+
+import hypothesis
+import hypothesis.strategies as st
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import layers
+
+from tests.dp_training import models
+from tfpriv.dp_training import bookkeeping_engine, make_engine
+from tfpriv.dp_training.bookkeeping_engine import BookkeepingEngine
+from tfpriv.dp_training.closed_forms import outer_products
+from tfpriv.dp_training.closed_forms.uses import NoClosedForm
+from tfpriv.seqgan.discriminator import Discriminator
+from tfpriv.seqgan.generator import Generator
+
+VOCABULARY, LENGTH = 9, 5
+# How far a coordinate of one example may be from the loop's, in clips.
+RESOLUTION = 1e-5
+
+
+@pytest.fixture(params=["factors", "as they come"])
+def smallness(request, monkeypatch):
+    """Small matrices are written out; without that, every one is in factors."""
+    if request.param == "factors":
+        monkeypatch.setattr(outer_products, "_SMALL", 0)
+        monkeypatch.setattr(outer_products, "_MEDIUM", 0)
+
+
+@pytest.fixture
+def factors(monkeypatch):
+    monkeypatch.setattr(outer_products, "_SMALL", 0)
+    monkeypatch.setattr(outer_products, "_MEDIUM", 0)
+
+
+def tokens(size: int, length: int = LENGTH, seed: int = 0) -> tf.Tensor:
+    generator = np.random.default_rng(seed)
+    return tf.constant(generator.integers(0, VOCABULARY, (size, length)), tf.int32)
+
+
+def labels(size: int, seed: int = 0) -> tf.Tensor:
+    return tf.constant(np.random.default_rng(seed).integers(0, 2, size), tf.int32)
+
+
+def chain(*parts: layers.Layer) -> keras.Model:
+    """Embedded tokens (5, 3), some layers, the maximum over time, two logits."""
+    ids = keras.Input((LENGTH,), dtype="int32")
+    x = layers.Embedding(VOCABULARY, 3)(ids)
+    for part in parts:
+        x = part(x)
+    if len(x.shape) == 3:
+        x = layers.GlobalMaxPooling1D()(x)
+    return keras.Model(ids, layers.Dense(2)(x))
+
+
+def attention() -> keras.Model:
+    ids = keras.Input((LENGTH,), dtype="int32")
+    x = layers.Embedding(VOCABULARY, 4)(ids)
+    x = layers.LayerNormalization()(x + layers.MultiHeadAttention(2, 2)(x, x))
+    return keras.Model(ids, layers.Dense(2)(layers.GlobalAveragePooling1D()(x)))
+
+
+def shared() -> keras.Model:
+    again = layers.Dense(3, activation="tanh")
+    return chain(again, again, layers.Flatten())
+
+
+def frozen() -> keras.Model:
+    model = chain(layers.Dense(4, activation="tanh"), layers.Dense(3))
+    model.layers[2].trainable = False
+    return model
+
+
+KINDS = {
+    "dense over time": lambda: chain(layers.Dense(4, activation="tanh")),
+    "convolutions": lambda: chain(
+        layers.Conv1D(3, 2, padding="same", activation="relu"),
+        layers.Conv1D(3, 2, strides=2, padding="causal"),
+    ),
+    "no maximum": lambda: chain(layers.Conv1D(3, 3), layers.Flatten()),
+    "normalisation": lambda: chain(layers.LayerNormalization(), layers.Dense(2)),
+    "attention": attention,
+    "unrolled LSTM": lambda: chain(layers.LSTM(2, unroll=True)),
+    "shared layer": shared,
+    "frozen layer": frozen,
+    "discriminator": lambda: Discriminator(
+        VOCABULARY, LENGTH, 3, widths=(1, 2, 5), filters=2, highway=True, seed=0
+    ),
+}
+
+
+def run(name: str, model, inputs, clip: float, loss=models.cross_entropy, mask=None):
+    engine = make_engine(name, model, loss, clip)
+    mask = tf.ones(len(inputs[0]), bool) if mask is None else mask
+    sums = [s.numpy() for s in engine.clipped_sum(inputs, mask)]
+    assert getattr(engine, "_loop", None) is None
+    return sums
+
+
+def assert_equals_the_loop(model, inputs, clip, loss=models.cross_entropy) -> None:
+    ours = run("bookkeeping", model, inputs, clip, loss)
+    theirs = run("loop", model, inputs, clip, loss)
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.shape == other.shape
+        np.testing.assert_allclose(
+            one, other, rtol=0, atol=RESOLUTION * clip * max(1, len(inputs[0])) ** 0.5
+        )
+
+
+@pytest.mark.parametrize("kind", ["convolutions", "frozen layer", "unrolled LSTM"])
+def test_it_equals_the_loop(kind, factors):
+    assert_equals_the_loop(KINDS[kind](), (tokens(4), labels(4)), 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clip", [0.05, 100.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_equals_the_loop(kind, clip, smallness):
+    assert_equals_the_loop(KINDS[kind](), (tokens(4), labels(4)), clip)
+
+
+@pytest.mark.slow
+def test_a_generators_likelihood_equals_the_loops(factors):
+    model = Generator(VOCABULARY, LENGTH, 3, 2, seed=0)
+
+    def loss(model, ids):
+        logits = model(ids)
+        return tf.reduce_sum(
+            tf.nn.sparse_softmax_cross_entropy_with_logits(ids, logits), axis=1
+        )
+
+    ids = 2 + tokens(4) % (VOCABULARY - 2)
+    assert_equals_the_loop(model, (ids,), 0.1, loss)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [0, 1])
+def test_no_rows_and_one_row_equal_the_loops(size):
+    assert_equals_the_loop(models.text_cnn(), (tokens(size, 6), labels(size)), 0.1)
+
+
+@pytest.mark.slow
+def test_half_precision_is_near_the_loops():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        model = KINDS["convolutions"]()
+    finally:
+        keras.config.set_dtype_policy("float32")
+    inputs = tokens(4), labels(4)
+    ours = run("bookkeeping", model, inputs, 0.05)
+    theirs = run("loop", model, inputs, 0.05)
+    for one, other in zip(ours, theirs, strict=True):
+        # The loop rounds gradients to eight bits, this engine the factors alone.
+        np.testing.assert_allclose(one, other, rtol=0, atol=0.05 * 2e-2)
+    assert sum(np.abs(s).sum() for s in ours) > 0
+
+
+LAYERS = st.sampled_from(
+    [
+        lambda: layers.Dense(3, activation="tanh"),
+        lambda: layers.Dense(2, use_bias=False),
+        lambda: layers.Conv1D(2, 2, activation="tanh", padding="same"),
+        lambda: layers.Conv1D(3, 1),
+        lambda: layers.LayerNormalization(),
+        lambda: layers.LSTM(2, unroll=True, return_sequences=True),
+        lambda: layers.Dropout(0.5),
+    ]
+)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("factors")
+@hypothesis.settings(
+    max_examples=25,
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+)
+@hypothesis.given(
+    makers=st.lists(LAYERS, max_size=3),
+    size=st.integers(0, 3),
+    clip=st.sampled_from([1e-3, 0.1, 7.0]),
+    seed=st.integers(0, 99),
+)
+def test_random_models_equal_the_loops(makers, size, clip, seed):
+    keras.utils.set_random_seed(seed)
+    model = chain(*(make() for make in makers))
+    assert_equals_the_loop(model, (tokens(size, seed=seed), labels(size)), clip)
+
+
+# --- Exact sums -------------------------------------------------------------------
+
+CLIP = 0.3
+
+
+class Float32Sums(BookkeepingEngine):
+    """A twin that adds up in float32."""
+
+    def _group_sum(self, block, inputs, rows):
+        total = block.totals
+
+        def narrow(factors, unit):
+            parts = [
+                tf.cast(tf.cast(f, tf.float32), f.dtype) if f.dtype.is_floating else f
+                for f in factors
+            ]
+            return [
+                tf.cast(tf.cast(t, tf.float32), t.dtype) for t in total(parts, unit)
+            ]
+
+        block.totals = narrow
+        try:
+            return super()._group_sum(block, inputs, rows)
+        finally:
+            block.totals = total
+
+
+def exact_sum(run, ids) -> list[Fraction]:
+    sums = run((tf.constant(ids), labels(len(ids))), tf.ones(len(ids), bool))
+    return [Fraction(float(x)) for s in sums for x in np.ravel(s)]
+
+
+def compiled(engine):
+    signature = (
+        (tf.TensorSpec((None, LENGTH), tf.int32), tf.TensorSpec((None,), tf.int32)),
+        tf.TensorSpec((None,), tf.bool),
+    )
+    return tf.function(engine.clipped_sum, signature, autograph=False)
+
+
+def one_label(model, ids, _):
+    zeros = tf.zeros_like(ids[:, 0])
+    return models.cross_entropy(model, ids, zeros) * 50.0
+
+
+def check_any_order_and_any_parts(run, whole, ids) -> None:
+    order = np.random.default_rng(0).permutation(len(ids))
+    assert exact_sum(run, ids[order]) == whole
+    parts = zip(exact_sum(run, ids[:17]), exact_sum(run, ids[17:]), strict=True)
+    assert [a + b for a, b in parts] == whole
+
+
+def check_one_example_moves_the_sum_by_its_own_alone(run, whole, ids) -> None:
+    for i in range(3):
+        rest = exact_sum(run, np.delete(ids, i, axis=0))
+        moved = [a - b for a, b in zip(whole, rest, strict=True)]
+        assert 0 < sum(x * x for x in moved) <= Fraction(CLIP) ** 2
+        assert moved == exact_sum(run, ids[i : i + 1])
+
+
+def test_sums_are_exact_in_any_order_and_any_parts(factors):
+    model, ids = chain(layers.Conv1D(2, 2)), tokens(50, seed=3).numpy()
+    run = compiled(BookkeepingEngine(model, one_label, CLIP))
+    whole = exact_sum(run, ids)
+    check_any_order_and_any_parts(run, whole, ids)
+    check_one_example_moves_the_sum_by_its_own_alone(run, whole, ids)
+    run = compiled(Float32Sums(model, one_label, CLIP))
+    with pytest.raises(AssertionError):
+        check_any_order_and_any_parts(run, exact_sum(run, ids), ids)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["discriminator", "unrolled LSTM", "attention"])
+def test_sums_of_larger_networks_are_exact(kind, factors):
+    model, ids = KINDS[kind](), tokens(50, seed=3).numpy()
+    run = compiled(BookkeepingEngine(model, one_label, CLIP))
+    whole = exact_sum(run, ids)
+    check_any_order_and_any_parts(run, whole, ids)
+    check_one_example_moves_the_sum_by_its_own_alone(run, whole, ids)
+
+
+@pytest.mark.parametrize(
+    ("mixes", "words"),
+    [
+        (lambda x: [x + tf.one_hot(7, 24)[:, None] * 1e-7], "its place"),
+        (lambda x: [x - tf.reduce_mean(x)], "other rows"),
+        (lambda x: [tf.roll(x, 2, axis=0)], "other rows"),
+    ],
+)
+def test_rows_that_do_not_stay_apart_are_noticed(mixes, words):
+    specimens = bookkeeping_engine._specimens([tf.TensorSpec((24, 3))], 24)
+    bookkeeping_engine._refuse_rows_that_mix(lambda x: [x * x], specimens)
+    with pytest.raises(NoClosedForm, match=words):
+        bookkeeping_engine._refuse_rows_that_mix(mixes, specimens)
+
+
+def summed(model, x):
+    return model(x)[:, 0]
+
+
+def flat(size: int) -> keras.Model:
+    return keras.Sequential(
+        [keras.Input((size,)), layers.Dense(1, use_bias=False)], name="flat"
+    )
+
+
+def squared_length(engine, size: int) -> Fraction:
+    (total,) = engine.clipped_sum((tf.ones((1, size)),), tf.constant([True]))
+    # All coordinates are the same number.
+    assert len(set(total.numpy().ravel())) == 1
+    return size * Fraction(float(total[0, 0])) ** 2
+
+
+# Of this many equal numbers each is rounded up, by nearly half a unit.
+CRAFTED = next(
+    n
+    for n in range(20_000, 21_000)
+    if 0.5 < (2**39 * (1 - 2.0**-18)) ** 0.5 / n**0.25 % 1 < 0.55
+)
+
+
+class NormNotChecked(BookkeepingEngine):
+    """A twin that takes what was rounded to be as long as what was not."""
+
+    def _block_factors(self, inputs, valid):
+        forms, _ = super()._block_factors(inputs, valid)
+        (form,) = forms
+        norm = tf.sqrt(form.squared_norms())
+        scale = self.l2_norm_clip * (1 - form.slack) / self.unit / norm
+        return forms, list(form.rounded(scale).factors)
+
+
+def test_what_rounding_made_too_long_is_noticed():
+    ours = BookkeepingEngine(flat(CRAFTED), summed, 1.0)
+    assert 0.99 < squared_length(ours, CRAFTED) <= 1
+    assert squared_length(NormNotChecked(flat(CRAFTED), summed, 1.0), CRAFTED) > 1
+
+
+def test_rows_that_are_masked_or_not_finite_add_nothing(factors):
+    rows = np.ones((40, 3), np.float32)
+    rows[1] = np.nan
+    rows[30] = np.inf
+    mask = np.arange(40) != 2
+    engine = make_engine("bookkeeping", models.linear(3), models.linear_loss, 1.0)
+    kernel, bias = engine.clipped_sum((tf.constant(rows),), tf.constant(mask))
+    np.testing.assert_allclose(kernel[:, 0], [37 / 2] * 3, rtol=1e-5)
+    np.testing.assert_allclose(bias, [37 / 2], rtol=1e-5)
+
+
+def test_more_rows_than_a_group_add_up():
+    rows = tf.ones((500, 3))
+    engine = make_engine("bookkeeping", models.linear(3), models.linear_loss, 1.0)
+    kernel, _ = engine.clipped_sum((rows,), tf.ones(500, bool))
+    np.testing.assert_allclose(kernel[:, 0], [250] * 3, rtol=1e-6)
+
+
+# --- Falling back -----------------------------------------------------------------
+
+
+def tied() -> keras.Model:
+    table = layers.Embedding(VOCABULARY, 3, name="words")
+
+    class Tied(keras.Model):
+        def __init__(self):
+            super().__init__(name="tied")
+            self.table = table
+
+        def call(self, ids):
+            hidden = tf.reduce_mean(self.table(ids), axis=1)
+            return tf.matmul(hidden, self.table.embeddings, transpose_b=True)
+
+    model = Tied()
+    model(tokens(1))
+    return model
+
+
+def turned(model, ids, y):
+    return tf.roll(models.cross_entropy(model, tf.roll(ids, 2, 0), y), -2, 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "loss", "words"),
+    [
+        (lambda: chain(layers.LSTM(2)), models.cross_entropy, "lstm.*While"),
+        (tied, models.cross_entropy, "words/embeddings is tied"),
+        (KINDS["frozen layer"], turned, "other rows"),
+    ],
+    ids=["while loop", "tied table", "rows that mix"],
+)
+def test_without_a_closed_form_it_is_the_loop_and_says_so(make, loss, words, caplog):
+    model, inputs = make(), (tokens(3), tf.zeros(3, tf.int32))
+    engine = make_engine("bookkeeping", model, loss, 0.1)
+    with caplog.at_level(logging.WARNING):
+        sums = [engine.clipped_sum(inputs, tf.ones(3, bool)) for _ in range(2)]
+    (record,) = caplog.records
+    assert "falls back to the loop" in record.getMessage()
+    assert re.search(words, record.getMessage())
+    if loss is not turned:
+        for one, other in zip(
+            sums[0], run("loop", model, inputs, 0.1, loss), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_dropout_is_drawn_for_every_example():
+    model = keras.Sequential(
+        [keras.Input((200,)), layers.Dropout(0.5), layers.Dense(1, use_bias=False)]
+    )
+    (kernel,) = run(
+        "bookkeeping",
+        model,
+        (tf.ones((2, 200)),),
+        1e6,
+        lambda model, x: model(x, training=True)[:, 0],
+    )
+    assert set(np.round(kernel.ravel(), 3)) == {0.0, 2.0, 4.0}
