@@ -144,15 +144,15 @@ def test_release_files(options, tmp_path):
 RELEASE = synthesize.release
 
 
-def exact_number_of_rows(model, data, folder, rows):
-    return RELEASE(model, data, folder, len(data))
+def exact_number_of_rows(model, data, folder, rows, budget):
+    return RELEASE(model, data, folder, len(data), budget)
 
 
 def adding(name, line):
     """A release that writes one line more to one of its files."""
 
-    def twin(model, data, folder, rows):
-        result = RELEASE(model, data, folder, rows)
+    def twin(model, data, folder, rows, budget):
+        result = RELEASE(model, data, folder, rows, budget)
         path = folder.release / name
         if path.suffix == ".json":
             value = json.loads(path.read_text())
