@@ -82,7 +82,7 @@ def test_paper_mode_states_the_published_epsilon_for_the_discriminator_alone(pap
     ]
     text = str(PrivacyStatement(full, delta=1e-5))
     assert "NO privacy guarantee" in text
-    assert "about 4e8 (399,850,112) at delta 1e-05 for this alone" in text
+    assert "about 4e8 (363,630,220) at delta 1e-05 for this alone" in text
     assert "learn by heart" in text
 
 

@@ -334,8 +334,9 @@ def show_result(result: dict[str, Any]) -> None:
     from rich.text import Text
 
     console = Console()
-    title = f"{len(result['examples'])} of {result['rows']} synthetic rows"
-    table = Table(title=title, title_justify="left")
+    # Not the table's title, which would be as narrow as the rows.
+    console.print(f"{len(result['examples'])} of {result['rows']} synthetic rows")
+    table = Table()
     table.add_column(result["label_column"])
     table.add_column(result["text_column"], overflow="fold")
     for label, text in result["examples"]:
