@@ -15,6 +15,9 @@ from tfpriv.accounting.composition import (
 )
 from tfpriv.accounting.events import Compose, Event, Gaussian, PoissonGaussian
 
+# Of its budget: what a calibrated plan uses at least, if any noise does.
+_NEAR_ENOUGH = 0.99
+
 SAMPLINGS = ("poisson", "full_batch", "once_per_epoch", "none")
 
 
@@ -185,7 +188,8 @@ class DPSGDPlan:
             accountant: "rdp" or "pld".
 
         Returns:
-            A plan whose `noise_multiplier` is the smallest to four decimals.
+            A plan whose `noise_multiplier` is the smallest to four decimals; to six
+            or eight where its epsilon would else be over 1 % below the budget.
 
         Raises:
             InputError: a bad value, or no noise multiplier up to 1e6 is enough.
@@ -198,12 +202,16 @@ class DPSGDPlan:
             noisy = dataclasses.replace(plan, noise_multiplier=noise_multiplier)
             return _price(noisy.event(), delta, accountant)
 
-        noise_multiplier = smallest_fitting(price, epsilon, Decimals(places=4))
-        if noise_multiplier is None:
-            raise InputError(
-                f"Expected an epsilon that noise can reach, received epsilon={epsilon} "
-                f"at delta={delta} for {steps} steps. Raise it or take fewer steps."
-            )
+        for places in (4, 6, 8):
+            noise_multiplier = smallest_fitting(price, epsilon, Decimals(places))
+            if noise_multiplier is None:
+                raise InputError(
+                    "Expected an epsilon that noise can reach, received epsilon="
+                    f"{epsilon} at delta={delta} for {steps} steps. Raise it or take "
+                    "fewer steps."
+                )
+            if price(noise_multiplier) >= _NEAR_ENOUGH * epsilon:
+                break
         return dataclasses.replace(plan, noise_multiplier=noise_multiplier)
 
 
