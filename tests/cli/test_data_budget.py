@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.cli.conftest import QUICK, TASK, write_gendered
 from tests.cli.test_synthesize import COLUMNS, NO_GAN, files
 from tfpriv.accounting import DataBudget
 
@@ -83,3 +84,26 @@ def test_encoding_is_charged_and_refused_unread(
     request.getfixturevalue("unread")
     assert "no record was used" in refused("encode", trained[0], texts)
     assert DataBudget.find(texts).epsilon() == pytest.approx(8)
+
+
+def test_a_command_that_reads_before_it_asks_is_caught(
+    tiny, run, refused, private, synthesize, monkeypatch, request
+):
+    """The twin: its budget says nothing before the records are read."""
+    assert run("budget", "init", private, "--epsilon", "3")[0] == 0
+    monkeypatch.setattr(DataBudget, "require", lambda *args: None)
+    request.getfixturevalue("unread")
+    with pytest.raises(AssertionError):
+        refused(*synthesize("one", 4))
+
+
+def test_training_an_encoder_is_noted_and_not_charged(run, bert, tmp_path):
+    file = write_gendered(tmp_path / "people.csv")
+    assert run("budget", "init", file, "--epsilon", "3")[0] == 0
+    line = ["rmat", "train", file, *TASK, "--output", tmp_path / "run", *QUICK]
+    code, _, err = run(*line, "--preset", bert)
+    assert code == 0, err
+    budget = DataBudget.find(file)
+    assert budget.ledger.events() == ()
+    notes = [line.name for line in budget.ledger.lines()]
+    assert notes.count("training of an encoder") == 1

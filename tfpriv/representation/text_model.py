@@ -203,8 +203,8 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
                 steps.
             adversary_steps: steps of the adversary a batch.
             class_weights: {"label": (C,), "private": (Z,)} weights of the losses.
-            jit_compile: trains the backbone under XLA, everything else as before. It
-                compiles for a minute and wins on runs of many minutes.
+            jit_compile: trains the backbone under XLA, everything else as before. Every
+                shape of a batch is compiled once, so short runs only lose by it.
             **kwargs: of `keras.Model.compile`; losses and metrics are set here.
         """
         integer(adversary_steps=adversary_steps)
