@@ -24,6 +24,16 @@ def text_cnn(seed: int) -> Runs:
     return _steps(lambda: Discriminator(VOCABULARY, LENGTH, **options), ids, seed)
 
 
+def full_discriminator(seed: int) -> Runs:
+    """SeqGAN's own discriminator, 12 widths and a highway layer, on ids (64, 20)."""
+    from tfpriv.seqgan.discriminator import Discriminator
+
+    ids = np.random.default_rng(seed).integers(0, VOCABULARY, (BATCH, LENGTH), np.int32)
+    return _steps(
+        lambda: Discriminator.seqgan(VOCABULARY, LENGTH, seed=seed), ids, seed
+    )
+
+
 def logistic(seed: int) -> Runs:
     """Two logits from word counts (64, 5000)."""
     from keras import Input, Sequential, layers
@@ -71,6 +81,7 @@ def _steps(make: Callable, inputs: np.ndarray, seed: int) -> Runs:
         "plain Keras": plain(make(), jit_compile=False),
         "plain Keras, XLA": plain(make(), jit_compile=True),
         'tfpriv, "loop"': private(make(), "loop"),
+        'tfpriv, "bookkeeping"': private(make(), "bookkeeping"),
         "TF-Privacy, stock": stock(make()),
     }
 
@@ -101,5 +112,6 @@ CONTESTS: dict[str, Callable[[int], Runs]] = {
         "tfpriv account": _process("tfpriv", *ACCOUNT.split()),
     },
     "TextCNN step": text_cnn,
+    "SeqGAN discriminator step": full_discriminator,
     "Logistic step": logistic,
 }

@@ -29,6 +29,7 @@ from tfpriv.accounting.events import (
     PoissonGaussian,
     PureDP,
     Repeat,
+    RepeatAndSelect,
     collapse,
     combine,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "PureDP",
     "ReleaseCost",
     "Repeat",
+    "RepeatAndSelect",
     "RepresentationStatement",
     "all_masked_probability",
     "calibrate_scale",

@@ -17,6 +17,7 @@ from tfpriv.accounting.events import (
     Parallel,
     PureDP,
     flatten,
+    leaves,
 )
 
 ACCOUNTANTS = ("rdp", "pld")
@@ -78,12 +79,7 @@ _price = epsilon
 
 def is_private(event: Event) -> bool:
     """Returns whether no part of the event is `NonPrivate`."""
-    return all(
-        all(map(is_private, unit.events))
-        if isinstance(unit, Parallel)
-        else not isinstance(unit, NonPrivate)
-        for unit in flatten(event)
-    )
+    return not any(isinstance(unit, NonPrivate) for unit in leaves(event))
 
 
 def additive_delta(event: Event) -> float:

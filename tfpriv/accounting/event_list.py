@@ -19,6 +19,7 @@ from tfpriv.accounting.events import (
     NonPrivate,
     PureDP,
     Repeat,
+    RepeatAndSelect,
     combine,
 )
 
@@ -54,6 +55,9 @@ def read_uses(path: Path) -> tuple[list[Use], float | None]:
           - response: {epsilon: 1.0}
           - laplace: {epsilon: 4.0, name: vectors}
           - nothing: {}              # read without noise: no guarantee for the whole
+          # the best of a number of runs that was drawn before the search (geometric:
+          # shape 1; Poisson: shape .inf), see RepeatAndSelect
+          - search: {mean: 10, shape: 1, run: {dp_sgd: {...}}}
 
     Args:
         path: the file.
@@ -174,6 +178,11 @@ def _laplace(values: Mapping[str, Any]) -> Event:
     return PureDP(values["epsilon"])
 
 
+def _search(values: Mapping[str, Any]) -> Event:
+    run = _use(values["run"]).event
+    return RepeatAndSelect(run, values["mean"], values.get("shape", 1.0))
+
+
 _KINDS: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any]], Event]]] = {
     "dp_sgd": (("examples", "steps", "noise_multiplier"), _dp_sgd),
     "gaussian_counts": (
@@ -186,9 +195,11 @@ _KINDS: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any]], Event]]] 
     ),
     "response": (("epsilon",), lambda values: PureDP(values["epsilon"])),
     "laplace": (("epsilon",), _laplace),
+    "search": (("mean", "run"), _search),
     "nothing": ((), lambda values: NonPrivate()),
 }
 _OPTIONAL = {
     "dp_sgd": frozenset({"batch", "sampling"}),
     "laplace": frozenset({"delta"}),
+    "search": frozenset({"shape"}),
 }

@@ -9,7 +9,8 @@ checked when it is made, and goes through JSON and back unchanged.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tfpriv._errors import InputError
@@ -38,6 +39,8 @@ class Event:
                 part = part.to_json()
             elif isinstance(part, tuple):
                 part = [event.to_json() for event in part]
+            elif part == math.inf:
+                part = None  # JSON has no infinity
             value[field.name] = part
         return value
 
@@ -250,6 +253,56 @@ class Repeat(Event):
         self._store(event=_events((self.event,))[0], count=int(self.count))
 
 
+@dataclasses.dataclass(frozen=True)
+class RepeatAndSelect(Event):
+    """One event run K times, of which the best run alone is shown, K drawn at random.
+
+    For a search over settings. It holds only if K was drawn from this distribution
+    before the search began and is not told, every run uses its own noise, the setting
+    of a run is drawn independently of the others, and the score by which the best is
+    chosen is part of what a run releases. A search over K settings that were written
+    down beforehand costs K times instead: `Repeat(event, K)`.
+
+    K follows the truncated negative binomial distribution on 1, 2, ... of this shape
+    (1 is the geometric, 0 the logarithmic distribution), or the Poisson distribution
+    where the shape is infinite; there K may be 0, and then nothing is shown.
+
+    Attributes:
+        event: of one run; no part of it may have an additive delta.
+        mean: expected K, above 1.
+        shape: of the distribution, at least 0; `math.inf` for Poisson.
+
+    References:
+        Papernot & Steinke 2022, "Hyperparameter tuning with Renyi differential
+        privacy", arXiv:2110.03620.
+    """
+
+    event: Event
+    mean: float
+    shape: float = 1.0
+
+    def __post_init__(self) -> None:
+        (event,) = _events((self.event,))
+        positive(mean=self.mean)
+        if not 1 < self.mean <= _LARGEST_COUNT:
+            raise InputError(
+                f"Expected a mean above 1 run and up to {_LARGEST_COUNT:.0e}, received "
+                f"{self.mean!r}."
+            )
+        shape = math.inf if self.shape in (None, math.inf) else self.shape
+        if shape != math.inf:
+            non_negative(shape=shape)
+        if any(
+            isinstance(unit, GaussianThreshold | ApproxDP) for unit in leaves(event)
+        ):
+            raise InputError(
+                "Expected runs without an additive delta in a search, received a "
+                "selection or an (epsilon, delta) mechanism in them: do that once, "
+                "before the search."
+            )
+        self._store(event=event, mean=float(self.mean), shape=float(shape))
+
+
 _TYPES: dict[Any, type[Event]] = {
     cls.__name__: cls
     for cls in (
@@ -262,6 +315,7 @@ _TYPES: dict[Any, type[Event]] = {
         Compose,
         Parallel,
         Repeat,
+        RepeatAndSelect,
     )
 }
 
@@ -320,12 +374,30 @@ def _flatten(event: Event, times: int, tally: dict[Event, int]) -> None:
     elif cls is Repeat:
         _flatten(event.event, times * event.count, tally)
     else:
-        if cls is Parallel:
-            for part in event.events:
-                _flatten(part, 1, {})
+        for part in parts_of(event):
+            _flatten(part, 1, {})
         count = getattr(event, "count", 1)
         unit = dataclasses.replace(event, count=1) if count != 1 else event
         tally[unit] = tally.get(unit, 0) + count * times
+
+
+def parts_of(unit: Event) -> tuple[Event, ...]:
+    """Returns the events inside one of those that `flatten` leaves as they are."""
+    if isinstance(unit, Parallel):
+        return unit.events
+    if isinstance(unit, RepeatAndSelect):
+        return (unit.event,)
+    return ()
+
+
+def leaves(event: Event) -> Iterator[Event]:
+    """Yields the mechanisms in an event, at every depth."""
+    for unit in flatten(event):
+        inside = parts_of(unit)
+        if not inside and not isinstance(unit, Parallel):
+            yield unit
+        for part in inside:
+            yield from leaves(part)
 
 
 def collapse(event: Event) -> Event:

@@ -20,6 +20,7 @@ from tfpriv.accounting.events import (
     PoissonGaussian,
     PureDP,
     Repeat,
+    RepeatAndSelect,
     collapse,
     flatten,
 )
@@ -103,6 +104,12 @@ def _epsilon_of_case(event: Event, delta: float) -> float:
         return math.inf
     total = privacy_loss_distribution.identity(value_discretization_interval=interval)
     for unit, count in uses.items():
+        if isinstance(unit, RepeatAndSelect):
+            raise InputError(
+                "Expected events with a privacy loss distribution for accountant='pld',"
+                " received RepeatAndSelect, whose price is known by Renyi curves alone."
+                " Use accountant='rdp'."
+            )
         total = total.compose(_DISTRIBUTIONS[type(unit)](unit, count, interval))
     return float(total.get_epsilon_for_delta(delta))
 

@@ -25,6 +25,7 @@ from tfpriv.accounting.events import (
     Parallel,
     PoissonGaussian,
     PureDP,
+    RepeatAndSelect,
     flatten,
 )
 
@@ -196,6 +197,46 @@ def _parallel(event: Parallel, orders: Orders) -> np.ndarray:
     return np.max(parts, axis=0) if parts else np.zeros(len(orders))
 
 
+def _repeat_and_select(event: RepeatAndSelect, orders: Orders) -> np.ndarray:
+    # Papernot & Steinke 2022 (arXiv:2110.03620v2): theorem 6 where the number of runs
+    # is Poisson, else theorem 2, with what any order of the grid gives for its second
+    # order; then a divergence is at most that of a larger order.
+    values, alpha = curve(event.event, orders), np.asarray(orders)
+    cost = values + math.log(event.mean) / (alpha - 1)
+    if math.isinf(event.shape):
+        from dp_accounting.rdp import rdp_privacy_accountant
+
+        for i, order in enumerate(orders):
+            near = math.log1p(1 / (order - 1))
+            delta, _ = rdp_privacy_accountant.compute_delta(orders, values, near)
+            cost[i] += event.mean * delta
+    else:
+        log_gamma = _log_gamma(event.shape, event.mean)
+        cost += (1 + event.shape) * np.min((1 - 1 / alpha) * values - log_gamma / alpha)
+    return np.minimum.accumulate(cost[::-1])[::-1]
+
+
+def _log_gamma(shape: float, mean: float) -> float:
+    """Parameter of the truncated negative binomial law with this mean, from below."""
+    from scipy import optimize
+
+    def excess(log_gamma: float) -> float:
+        rest = -math.expm1(log_gamma)
+        if shape < 1e-9:
+            found = rest * math.exp(-log_gamma) / -log_gamma
+        else:
+            found = shape * rest * math.exp(-log_gamma)
+            found /= -math.expm1(shape * log_gamma)
+        return math.log(found / mean)
+
+    # The smaller gamma, the larger the mean and the price.
+    lowest, highest = -700.0, -1e-9
+    if excess(highest) >= 0:
+        return highest
+    found = optimize.brentq(excess, lowest, highest, xtol=1e-13)
+    return found - 1e-9 * (1 + abs(found))
+
+
 _CURVES: dict[type[Event], Callable[..., np.ndarray]] = {
     Gaussian: lambda event, orders: _gaussian(event.noise_multiplier, orders),
     GaussianThreshold: lambda event, orders: _gaussian(event.noise_multiplier, orders),
@@ -205,4 +246,5 @@ _CURVES: dict[type[Event], Callable[..., np.ndarray]] = {
     ApproxDP: _pure,
     NonPrivate: lambda event, orders: np.full(len(orders), np.inf),
     Parallel: _parallel,
+    RepeatAndSelect: _repeat_and_select,
 }

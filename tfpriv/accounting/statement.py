@@ -24,6 +24,7 @@ from tfpriv.accounting.events import (
     Parallel,
     PoissonGaussian,
     PureDP,
+    RepeatAndSelect,
     combine,
     flatten,
 )
@@ -344,6 +345,13 @@ def _describe(unit: Event, count: int) -> str:
         case Parallel(events=events):
             parts = dict.fromkeys(map(describe, events))
             text = f"on {len(events)} disjoint parts: [{' | '.join(parts)}]"
+        case RepeatAndSelect(event=run, mean=mean, shape=shape):
+            law = (
+                "a Poisson number of runs"
+                if math.isinf(shape)
+                else f"a random number of runs (negative binomial of shape {shape:g})"
+            )
+            text = f"the best of {law}, {mean:g} on average, each [{describe(run)}]"
         case NonPrivate():
             return "read without any noise"
         case _:

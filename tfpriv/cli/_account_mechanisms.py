@@ -262,8 +262,9 @@ def compose(
 
     A use is {KIND: {...}}: dp_sgd (examples, batch, steps, noise_multiplier,
     sampling), gaussian_counts (noise_multiplier), selection (noise_multiplier,
-    delta), response (epsilon), laplace (epsilon, delta), nothing; each may have
-    times and name, and part: NAME beside it for disjoint records.
+    delta), response (epsilon), laplace (epsilon, delta), nothing, search (mean, shape,
+    run: the use that is repeated a random number of times, the best kept); each may
+    have times and name, and part: NAME beside it for disjoint records.
     """
     from tfpriv.accounting import epsilon
     from tfpriv.accounting.event_list import event_of, read_uses
