@@ -63,7 +63,27 @@ def check_pure(price):
         assert price(PureDP(value), size) >= value * size * (1 - 1e-12)
 
 
-CHECKS = [check_gaussian, check_sampled, check_pure]
+def check_selection(price):
+    for sigma, delta, names, size in (
+        (10.0, 1e-6, 1, 3),
+        (30.0, 1e-6, 1, 8),
+        (5.0, 1e-8, 3, 2),
+        (4.0, 1e-6, 1, 6),
+    ):
+        value = price(GaussianThreshold(sigma, delta, names), size)
+        if math.isinf(value):
+            continue
+        deviation = sigma * math.sqrt(names)
+        tail = stats.norm.isf(delta / names)
+        # All of the group's records have the same new names, or each has its own.
+        same = -math.expm1(names * stats.norm.logcdf(tail - (size - 1) / deviation))
+        others = -math.expm1(size * names * stats.norm.logcdf(tail))
+        assert max(same, others) <= DELTA
+        # Or all have names that others have as well.
+        assert _gaussian_delta(value, size / sigma) <= DELTA
+
+
+CHECKS = [check_gaussian, check_sampled, check_pure, check_selection]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__[6:])
@@ -79,6 +99,11 @@ def _of_one_record(event, size):
     return epsilon(event, DELTA)
 
 
+def _of_which_the_delta_stays(event, size):
+    sigma = event.noise_multiplier / size
+    return epsilon(GaussianThreshold(sigma, event.delta), DELTA)
+
+
 def _square_root(event, size):
     return epsilon(event, DELTA) * math.sqrt(size)
 
@@ -88,6 +113,7 @@ def _square_root(event, size):
     [
         (_k_times_epsilon_at_the_same_delta, check_gaussian),
         (_of_one_record, check_gaussian),
+        (_of_which_the_delta_stays, check_selection),
         (_of_one_record, check_sampled),
         (_of_one_record, check_pure),
         (_square_root, check_pure),
@@ -164,4 +190,13 @@ def test_a_statement_prices_groups_and_its_json_is_as_before():
     statement = PrivacyStatement(reads, delta=DELTA)
     assert statement.group_epsilon(1) == statement.epsilon
     assert statement.group_epsilon(5) == pytest.approx(epsilon(Gaussian(2.0), DELTA))
-    assert "group" not in statement.to_json()
+    assert statement.to_json()["group"] is None
+
+
+def test_a_selection_has_a_price_for_a_group():
+    event = Compose((GaussianThreshold(20.0, 1e-6), Gaussian(3.0)))
+    found = group_epsilon(event, DELTA, 3)
+    assert 3 * epsilon(event, DELTA) < found < math.inf
+    # Its own bound alone says nothing: one record's delta grows with e^(k epsilon).
+    assert group_epsilon(GaussianThreshold(2.0, 1e-6), DELTA, 10**9) == math.inf
+    assert group_epsilon(GaussianThreshold(1e9, 1e-6), DELTA, 10**9) == math.inf

@@ -33,7 +33,7 @@ from tfpriv.accounting.events import (
     collapse,
     combine,
 )
-from tfpriv.accounting.group import group_epsilon
+from tfpriv.accounting.group import GroupBound, group_epsilon
 from tfpriv.accounting.laplace import LaplaceCertificate, ReleaseCost
 from tfpriv.accounting.laplace_figures import CertifiedFigure
 from tfpriv.accounting.ledger import Charge, Note, PrivacyLedger
@@ -58,6 +58,7 @@ __all__ = [
     "Event",
     "Gaussian",
     "GaussianThreshold",
+    "GroupBound",
     "LaplaceCertificate",
     "NonPrivate",
     "Note",

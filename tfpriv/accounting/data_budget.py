@@ -358,6 +358,13 @@ class DataBudget:
         """
         self.ledger.note(what, {"internal": True})
 
+    def note_unprotected(self, what: str) -> None:
+        """Records that something left which has no guarantee for these records.
+
+        It has no finite epsilon to charge, and whoever lets it leave decided so.
+        """
+        self.ledger.note(what, {"unprotected": True})
+
     def covers(self, run: str, path: Path, tallies: Tallies) -> bool:
         """Returns whether a run's charges are paid for, or could be. For ledgers."""
         due = self._due(run, path, tallies)

@@ -67,6 +67,8 @@ class Event:
             )
         arguments = {key: part for key, part in value.items() if key != "type"}
         names = {field.name for field in dataclasses.fields(cls)}
+        if cls is GaussianThreshold:  # had no such field at first
+            arguments.setdefault("max_contributions", 1)
         if arguments.keys() != names:
             raise InputError(
                 f"Expected the fields {sorted(names)} of {cls.__name__}, received "
@@ -139,16 +141,21 @@ class GaussianThreshold(Event):
         noise_multiplier: standard deviation over the L2 sensitivity of the counts.
         delta: probability that a name which one record alone brings in passes the
             threshold. It adds to the delta of everything else.
+        max_contributions: most names that one record counts towards.
     """
 
     noise_multiplier: float
     delta: float
+    max_contributions: int = 1
 
     def __post_init__(self) -> None:
         positive(noise_multiplier=self.noise_multiplier)
         probability(delta=self.delta)
+        integer(max_contributions=self.max_contributions)
         self._store(
-            noise_multiplier=float(self.noise_multiplier), delta=float(self.delta)
+            noise_multiplier=float(self.noise_multiplier),
+            delta=float(self.delta),
+            max_contributions=int(self.max_contributions),
         )
 
 

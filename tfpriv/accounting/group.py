@@ -2,22 +2,72 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections import Counter
+from collections.abc import Sequence
 
+import numpy as np
+
+from tfpriv._errors import InputError
 from tfpriv._validation import integer
 from tfpriv.accounting.composition import additive_delta, epsilon
 from tfpriv.accounting.events import (
     Compose,
     Event,
     Gaussian,
+    GaussianThreshold,
     Parallel,
     PureDP,
     Repeat,
     flatten,
 )
 
+
+@dataclasses.dataclass(frozen=True)
+class GroupBound:
+    """At most so many records belong together.
+
+    Attributes:
+        unit: what shares records, in one word: "author".
+        size: the most records of one of them.
+    """
+
+    unit: str
+    size: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.unit, str) or not self.unit.strip():
+            raise InputError(
+                f"Expected a name for what shares records, received {self.unit!r}."
+            )
+        integer(group_size=self.size)
+        object.__setattr__(self, "size", int(self.size))
+
+    def check(self, groups: Sequence[str]) -> None:
+        """Refuses records of which more than `size` are of one group.
+
+        Args:
+            groups: the group of each record, in order.
+
+        Raises:
+            InputError: names the first record that is too many, not its group.
+        """
+        seen: Counter[str] = Counter()
+        for number, group in enumerate(groups, 1):
+            seen[group] += 1
+            if seen[group] > self.size:
+                raise InputError(
+                    f"Expected at most {self.size} records of one {self.unit!r}, "
+                    f"received more: record {number} is one too many. Give a larger "
+                    "group size, or leave records out."
+                )
+
+
 # Deltas below this are not asked for: the logarithms would leave double precision.
 _SMALLEST_DELTA = 1e-290
+# Of one name, that are tried; no selection has a threshold near to half of it.
+_MOST_COUNTS = 10**6
 
 
 def group_epsilon(
@@ -29,7 +79,9 @@ def group_epsilon(
 
     - A group of k records moves a Gaussian sum k times as far as one of them, and a
       pure epsilon grows k times. Taken where an event has no other parts: its
-      Gaussian noise multipliers are divided by k and it is priced again.
+      Gaussian noise multipliers are divided by k and it is priced again. A partition
+      selection among them passes a name that the group alone brings in more often:
+      see `_group_threshold`.
     - What is (epsilon, d)-private for one record is (k epsilon, f d)-private for k of
       them, f = (e^(k epsilon) - 1) / (e^epsilon - 1) (Vadhan 2017, "The complexity of
       differential privacy", lemma 2.2, with its sum written out). d is the largest
@@ -69,6 +121,11 @@ def _scaled(event: Event, size: int) -> Event | None:
     for unit, count in flatten(event).items():
         if isinstance(unit, Gaussian):
             part: Event = Gaussian(unit.noise_multiplier / size)
+        elif isinstance(unit, GaussianThreshold):
+            selection = _group_threshold(unit, size)
+            if selection is None:
+                return None
+            part = selection
         elif isinstance(unit, PureDP):
             part = PureDP(unit.epsilon * size)
         elif isinstance(unit, Parallel) and all(map(_is_gaussian, unit.events)):
@@ -79,6 +136,34 @@ def _scaled(event: Event, size: int) -> Event | None:
             return None
         parts.append(Repeat(part, count))
     return Compose(tuple(parts))
+
+
+def _group_threshold(unit: GaussianThreshold, size: int) -> GaussianThreshold | None:
+    """A partition selection as a group of `size` records meets it.
+
+    One record brings in at most m names, each with a count of 1, and the threshold is
+    1 + s z, where s = sqrt(m) times the noise multiplier and a standard normal passes
+    z with probability delta / m. The names that a group of k alone brings in have
+    counts c_1, c_2, ... of at most k that sum to at most k m; one of count c passes
+    with probability g(c) = Pr[N > z - (c - 1) / s]. By the union bound any passes with
+    probability sum g(c_i) <= k m max g(c) / c, over c = 1 to k. None if that is no
+    probability.
+    """
+    from scipy import stats
+
+    names = unit.max_contributions
+    tail = float(stats.norm.isf(unit.delta / names))
+    deviation = unit.noise_multiplier * math.sqrt(names)
+    # At c = 1 + s z, g is 1/2; so behind twice that g(c) / c is smaller than there.
+    last = min(size, 2 * math.ceil(1 + deviation * max(tail, 0.0)))
+    if last > _MOST_COUNTS:
+        return None
+    counts = np.arange(1, last + 1)
+    passes = stats.norm.sf(tail - (counts - 1) / deviation)
+    delta = size * names * float(np.max(passes / counts))
+    if not 0 < delta < 1:
+        return None
+    return GaussianThreshold(unit.noise_multiplier / size, delta, names)
 
 
 def _is_gaussian(event: Event) -> bool:

@@ -53,6 +53,8 @@ def plain_words(statement: PrivacyStatement | RepresentationStatement) -> list[s
         f"In figures: whoever held it as likely as not {change} can be at most "
         f"{_sure(statement.epsilon)} sure afterwards.",
     ]
+    if not representation and statement.group is not None:
+        lines.append(_of_a_group(statement))
     if statement.delta:
         delta = rounded_up(statement.delta, 3)
         lines.append(f"This may fail with a probability of up to {delta} (delta).")
@@ -67,6 +69,17 @@ def plain_words(statement: PrivacyStatement | RepresentationStatement) -> list[s
         "among them."
     )
     return lines
+
+
+def _of_a_group(statement: PrivacyStatement) -> str:
+    size, unit = statement.group.size, statement.group.unit
+    together = statement.group_epsilon(size)
+    if math.isinf(together):
+        return f"For all the records of one {unit} at once it gives no bound."
+    return (
+        f"The same for all the records of one {unit} at once, {size} at most: at most "
+        f"{_factor(together)} times as likely (epsilon {rounded_up(together)})."
+    )
 
 
 def _without(statement: PrivacyStatement) -> str:

@@ -28,7 +28,7 @@ from tfpriv.accounting.events import (
     combine,
     flatten,
 )
-from tfpriv.accounting.group import group_epsilon
+from tfpriv.accounting.group import GroupBound, group_epsilon
 
 SCHEMA_VERSION = 1
 
@@ -96,6 +96,8 @@ class PrivacyStatement:
         adjacency: which data sets count as neighbours.
         public: inputs that are not private, for the reader.
         assumptions: what the figures rest on beside the events.
+        group: GroupBound or None. What shares records, and how many at most; the
+            statement then has the epsilon for all the records of one as well.
 
     Raises:
         InputError: a bad delta or accountant, or no list of `PrivateRead`.
@@ -111,6 +113,7 @@ class PrivacyStatement:
         adjacency: str = "add-or-remove-one",
         public: Iterable[str] = (),
         assumptions: Iterable[str] = (),
+        group: GroupBound | None = None,
     ) -> None:
         probability(DELTA_HINT, delta=delta)
         one_of(ACCOUNTANTS, accountant=accountant)
@@ -126,6 +129,7 @@ class PrivacyStatement:
         self.adjacency = adjacency
         self.public = tuple(public)
         self.assumptions = tuple(assumptions)
+        self.group = group
         self.epsilon = epsilon(self.event(), self.delta, accountant)
 
     def event(self) -> Event:
@@ -147,7 +151,12 @@ class PrivacyStatement:
             for read in self._released()
             if not is_private(read.event)
         ]
-        if self.unit == "record":
+        if self.group is not None:
+            lines.append(
+                f"more than {self.group.size} records of one {self.group.unit}, and "
+                "records that one person has under several names"
+            )
+        elif self.unit == "record":
             lines.append(
                 "several records of one person: k of them together have more than k "
                 "times this epsilon at this delta (group privacy)"
@@ -186,8 +195,10 @@ class PrivacyStatement:
 
         Keys: `schema_version`; `unit`; `adjacency`; `epsilon`, a number, or null
         with `epsilon_finite` false if there is no guarantee; `delta`; `accountant`;
-        `events`, one a read, each with the `epsilon` it has alone; `covers`,
-        `not_covered`, `public`, `assumptions`, lists of text; `versions`.
+        `group`, null or the `unit` that shares at most `size` records, with the
+        `epsilon` for all of one's at the same delta; `events`, one a read, each with
+        the `epsilon` it has alone; `covers`, `not_covered`, `public`, `assumptions`,
+        lists of text; `versions`.
 
         Events hold sampling rates, noise multipliers, counts of steps and deltas:
         never a number of records.
@@ -200,6 +211,7 @@ class PrivacyStatement:
             "epsilon_finite": math.isfinite(self.epsilon),
             "delta": self.delta,
             "accountant": self.accountant,
+            "group": self._group(),
             "events": [
                 read.to_json() | {"epsilon": _finite(self._alone(read))}
                 for read in self.reads
@@ -236,6 +248,7 @@ class PrivacyStatement:
                 adjacency=value["adjacency"],
                 public=value["public"],
                 assumptions=value["assumptions"],
+                group=_group_bound(value.get("group")),
             )
         except (KeyError, TypeError) as error:
             raise InputError(
@@ -277,6 +290,8 @@ class PrivacyStatement:
                 lines.append(
                     "An epsilon this large is true and protects next to nobody."
                 )
+            if self.group is not None:
+                lines.append(self._group_line())
             return lines
         reasons = [
             f"the {_label(read)} ({_because(read)})"
@@ -292,6 +307,22 @@ class PrivacyStatement:
             "The whole release has NO privacy guarantee (epsilon is infinite), since "
             f"private records were read without one by {' and by '.join(reasons)}."
         ]
+
+    def _group(self) -> dict[str, Any] | None:
+        if self.group is None:
+            return None
+        together = self.group_epsilon(self.group.size)
+        return dataclasses.asdict(self.group) | {"epsilon": _finite(together)}
+
+    def _group_line(self) -> str:
+        together = self.group_epsilon(self.group.size)
+        found = (
+            f"epsilon = {_figure(together)}" if math.isfinite(together) else "no bound"
+        )
+        return (
+            f"For all the records of one {self.group.unit}, {self.group.size} at most: "
+            f"{found} at the same delta."
+        )
 
     def _line(self, read: PrivateRead) -> str:
         alone = self._alone(read)
@@ -357,6 +388,10 @@ def _describe(unit: Event, count: int) -> str:
         case _:
             text = type(unit).__name__
     return f"{text}, {times}"
+
+
+def _group_bound(value: Any) -> GroupBound | None:
+    return None if value is None else GroupBound(value["unit"], value["size"])
 
 
 def _because(read: PrivateRead) -> str:

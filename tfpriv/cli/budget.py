@@ -193,6 +193,12 @@ def _of_budget(budget: DataBudget) -> dict[str, Any]:
     }
 
 
+_NOTES = {
+    "internal": "internal, not private, not charged",
+    "unprotected": "LEFT WITHOUT A GUARANTEE, which no epsilon can pay for",
+}
+
+
 def _of_ledger(ledger: PrivacyLedger) -> dict[str, Any]:
     from tfpriv.accounting import Charge, epsilon
     from tfpriv.accounting.composition import additive_delta
@@ -201,7 +207,8 @@ def _of_ledger(ledger: PrivacyLedger) -> dict[str, Any]:
     rows = []
     for line in ledger.lines():
         charged = isinstance(line, Charge)
-        if not charged and not line.details.get("internal"):
+        kind = None if charged else next((k for k in _NOTES if line.details.get(k)), "")
+        if kind == "":
             continue  # about files and places
         rows.append(
             {
@@ -210,9 +217,7 @@ def _of_ledger(ledger: PrivacyLedger) -> dict[str, Any]:
                 "part": line.part if charged else None,
                 "charged": charged,
                 "event": line.event.to_json() if charged else None,
-                "did": describe(line.event)
-                if charged
-                else "internal, not private, not charged",
+                "did": describe(line.event) if charged else _NOTES[kind],
                 "epsilon_alone": epsilon(line.event, ledger.delta) if charged else None,
             }
         )

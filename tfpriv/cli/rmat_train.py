@@ -18,7 +18,7 @@ from tfpriv.cli._common import (
     resumable,
     say,
 )
-from tfpriv.cli._data_budget import budget_of
+from tfpriv.cli._data_budget import note_training
 from tfpriv.cli._representation_run import (
     COMMAND,
     VADER,
@@ -237,8 +237,7 @@ def train(
         result, prepared = finished(folder), None
         if result is None:
             prepared = _prepare(folder, data, columns, settings, file)
-            if (budget := budget_of(file)) is not None:
-                budget.note("training of an encoder")
+            note_training(file, folder.internal)
         opened = opened.pop_all()
     with opened, resumable(output):
         if prepared is not None:

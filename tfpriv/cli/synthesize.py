@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import warnings
 from pathlib import Path
@@ -29,7 +30,7 @@ from tfpriv.cli._data_budget import budget_of
 from tfpriv.cli.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from tfpriv.accounting import DataBudget
+    from tfpriv.accounting import DataBudget, GroupBound
     from tfpriv.datasets import TextDataset
     from tfpriv.seqgan.dp_seqgan import DPSeqGAN
 
@@ -105,6 +106,23 @@ def synthesize(
             help="Private steps of each discriminator; 0 spends all on counts.",
         ),
     ] = 12,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            metavar="COL",
+            help="Column of who wrote a record: the statement then has the epsilon for "
+            "all the records of one, too.",
+        ),
+    ] = None,
+    group_size: Annotated[
+        int | None,
+        typer.Option(
+            "--group-size",
+            metavar="K",
+            help="With --group: records of one, at most; more are refused.",
+        ),
+    ] = None,
     format: Annotated[
         str | None,
         typer.Option(
@@ -132,6 +150,7 @@ def synthesize(
     opened = contextlib.ExitStack()
     with opened, before_work():
         _check(epsilon, delta, rows, mode, seed, discriminator_steps)
+        bound = group_bound(group, group_size)
         if names is None and mode == "guaranteed" and delta < _LEAST_DELTA:
             raise InputError(
                 f"Expected delta >= {_LEAST_DELTA:g} where label names are found "
@@ -145,14 +164,17 @@ def synthesize(
             "labels": names if names is None else list(names),
             "discriminator_steps": discriminator_steps,
             "seed": seed,
+            "group": bound and dataclasses.asdict(bound),
         }
         model, budget = None, budget_of(file)
         if budget is not None:
             model = make_model(settings)
             ledger = output / "internal" / "ledger.jsonl"
             budget.require(model.event(), f"synthetic text in {output}", ledger)
-        data = read_private(file, text=text, label=label, format=format)
+        data = read_private(file, text=text, label=label, group=group, format=format)
         check_classes(data, names, delta, mode)
+        if bound is not None:
+            bound.check(data.groups)
         if budget is not None:
             budget.check_data()
         records = zip(data.texts, data.labels, strict=True)
@@ -177,11 +199,35 @@ def make_model(settings: dict[str, Any]) -> DPSeqGAN:
 
     if settings["epsilon"] is None:
         settings = {**settings, "epsilon": math.inf}
-    return DPSeqGAN(**settings)
+    group = settings.get("group")
+    if group is not None:
+        from tfpriv.accounting import GroupBound
+
+        group = GroupBound(**group)
+    return DPSeqGAN(**{**settings, "group": group})
+
+
+def group_bound(group: str | None, size: int | None) -> GroupBound | None:
+    """Returns what --group and --group-size say together."""
+    if group is None and size is None:
+        return None
+    if group is None or size is None:
+        raise InputError(
+            "Expected --group COL and --group-size K together, received "
+            f"{'--group-size' if group is None else '--group'} alone."
+        )
+    from tfpriv.accounting import GroupBound
+
+    return GroupBound(group, size)
 
 
 def read_private(
-    file: Path, *, text: str, label: str, format: str | None = None
+    file: Path,
+    *,
+    text: str,
+    label: str,
+    group: str | None = None,
+    format: str | None = None,
 ) -> TextDataset:
     """Reads the records; what was left out is said on stderr."""
     from tfpriv.datasets import read_table
@@ -193,7 +239,7 @@ def read_private(
         )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        data = read_table(file, text=text, label=label, format=format)
+        data = read_table(file, text=text, label=label, group=group, format=format)
     for warning in caught:
         warn(str(warning.message))
     return data
@@ -287,6 +333,7 @@ def release(
         "rows": len(synthetic),
         "epsilon": statement.epsilon,
         "delta": statement.delta,
+        "group": statement.to_json()["group"],
         "labels": {
             name: sum(label == name for label in synthetic.labels)
             for name in synthetic.label_names
@@ -349,9 +396,20 @@ def show_result(result: dict[str, Any]) -> None:
             f"Guarantee: epsilon {rounded_up(result['epsilon'])} at delta "
             f"{as_given(result['delta'])}, for adding or removing one record."
         )
+        _show_group(result["group"])
     console.print(f"Wrote {result['rows']} rows:")
     for name in ("synthetic", "privacy", "statement"):
         console.print(f"  {result[name]}", soft_wrap=True, highlight=False)
+
+
+def _show_group(group: dict[str, Any] | None) -> None:
+    if group is None:
+        return
+    cost = group["epsilon"]
+    typer.echo(
+        f"For all the records of one {group['unit']}, {group['size']} at most: "
+        + ("no bound." if cost is None else f"epsilon {rounded_up(cost)}.")
+    )
 
 
 def _check(

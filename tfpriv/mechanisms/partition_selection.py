@@ -49,7 +49,7 @@ def select_partitions(
         >>> names
         ('ham', 'spam')
         >>> event
-        GaussianThreshold(noise_multiplier=5.0, delta=1e-06)
+        GaussianThreshold(noise_multiplier=5.0, delta=1e-06, max_contributions=1)
 
     Args:
         counts: name -> number of records that have it; private, both.
@@ -67,7 +67,7 @@ def select_partitions(
     threshold = selection_threshold(
         noise_multiplier, delta, max_contributions=max_contributions
     )
-    event = GaussianThreshold(noise_multiplier, delta)
+    event = GaussianThreshold(noise_multiplier, delta, max_contributions)
     names = list(counts)
     values = [counts[name] for name in names]
     if not all(isinstance(name, str) for name in names):

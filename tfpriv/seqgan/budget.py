@@ -27,6 +27,10 @@ SHARES: dict[str, float] = {
     "discriminator": 0.08,
 }
 _SELECTION_DELTA = 0.1
+# Where several records may be of one author: a name that all of his bring in passes
+# more often, and the group's delta has to be within that of the release.
+_GROUP_SELECTION_DELTA = 1e-6
+_LEAST_SELECTION_DELTA = 1e-12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +47,8 @@ class ReleaseBudget:
         delta: its delta.
         discriminator_steps: private steps of each class's discriminator.
         select_labels: whether label names are found by partition selection, or given.
+        group_size: records of one author, at most. It moves no noise; a label takes
+            more records to be named.
 
     Raises:
         InputError: a number that cannot be used, or a delta too small to find labels.
@@ -52,6 +58,7 @@ class ReleaseBudget:
     delta: float = 1e-5
     discriminator_steps: int = 12
     select_labels: bool = True
+    group_size: int = 1
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
@@ -74,7 +81,11 @@ class ReleaseBudget:
     @property
     def selection_delta(self) -> float:
         """Part of delta that partition selection takes."""
-        return self.delta * _SELECTION_DELTA
+        usual = self.delta * _SELECTION_DELTA
+        if self.group_size == 1:
+            return usual
+        least = max(_LEAST_SELECTION_DELTA, self.delta * _GROUP_SELECTION_DELTA)
+        return min(usual, least)
 
     @cached_property
     def scale(self) -> float:

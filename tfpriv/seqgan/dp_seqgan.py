@@ -21,6 +21,7 @@ from tfpriv.accounting import (
     Compose,
     DataBudget,
     Event,
+    GroupBound,
     NonPrivate,
     PrivacyStatement,
     PrivateRead,
@@ -66,6 +67,9 @@ class DPSeqGAN:
         discriminator_steps: int. Private steps of each class's discriminator; 0
             leaves the adversarial part out and spends its share on counts.
         settings: GANSettings of the adversarial part.
+        group: GroupBound, or None. How many records of one author there are at most,
+            in a data set with `groups`; the statement then says what all of one's
+            cost together.
         seed: int. Of initial weights and drawn text. Noise has no seed.
 
     Raises:
@@ -93,6 +97,7 @@ class DPSeqGAN:
         seed: int = 0,
         mode: str = "guaranteed",
         published: PublishedSettings | None = None,
+        group: GroupBound | None = None,
     ) -> None:
         one_of(MODES, mode=mode)
         probability("Use a value below 1 / number of records.", delta=delta)
@@ -110,6 +115,12 @@ class DPSeqGAN:
         self.seed = seed
         self.mode = mode
         self.published = published or PublishedSettings()
+        if not isinstance(group, GroupBound | None):
+            raise InputError(
+                "Expected group=tfpriv.accounting.GroupBound('author', 3), say, "
+                f"received {group!r}."
+            )
+        self.group = group
         self.method: GuaranteedMethod | PublishedMethod | None = None
         self._columns = ("text", "label")
         self._reads: tuple[PrivateRead, ...] = ()
@@ -169,8 +180,9 @@ class DPSeqGAN:
             This model.
 
         Raises:
-            InputError: no labels, fewer than two of them, or a run folder of
-                another configuration or of other records.
+            InputError: no labels, fewer than two of them, more records of a group
+                than the model's `group` says, or a run folder of another configuration
+                or of other records.
             BudgetExceeded: earlier interrupted runs spent the budget, or the data
                 set's does not cover this run.
         """
@@ -183,6 +195,13 @@ class DPSeqGAN:
                 f"received {len(set(data.labels))}. Choose the column that tells "
                 "the classes apart."
             )
+        if self.group is not None:
+            if data.groups is None:
+                raise InputError(
+                    "Expected a data set with groups for a model with group=, received "
+                    "one without. Read it with the column that tells who wrote what."
+                )
+            self.group.check(data.groups)
         method = self._make_method()
         with contextlib.ExitStack() as stack:
             store = stack.enter_context(contextlib.closing(RunStore(run_dir)))
@@ -253,6 +272,7 @@ class DPSeqGAN:
             unit="record",
             public=self._public(),
             assumptions=_FLOATS if self._trained_privately() else (),
+            group=self.group,
         )
 
     def plan(self) -> list[dict[str, Any]]:
@@ -311,6 +331,7 @@ class DPSeqGAN:
                 seed=config["seed"],
                 mode=config["mode"],
                 published=PublishedSettings(**_tuples(config["published"])),
+                group=_group_bound(config.get("group")),
             )
             model._columns = tuple(config["columns"])
             model._reads = tuple(map(PrivateRead.from_json, config["reads"]))
@@ -343,6 +364,7 @@ class DPSeqGAN:
             self.delta,
             discriminator_steps=self.discriminator_steps,
             select_labels=self.labels is None,
+            group_size=1 if self.group is None else self.group.size,
         )
 
     def _make_method(self) -> GuaranteedMethod | PublishedMethod:
@@ -367,6 +389,7 @@ class DPSeqGAN:
             "settings": dataclasses.asdict(self.settings),
             "seed": self.seed,
             "published": dataclasses.asdict(self.published),
+            "group": None if self.group is None else dataclasses.asdict(self.group),
         }
 
     def _check_run(self, store: RunStore, data: TextDataset) -> None:
@@ -391,6 +414,10 @@ class DPSeqGAN:
         if self.method is None:
             raise InputError("Expected a fitted model, received one that is not.")
         return self.method
+
+
+def _group_bound(value: dict[str, Any] | None) -> GroupBound | None:
+    return None if value is None else GroupBound(**value)
 
 
 def _apportion(share: np.ndarray, rows: int) -> np.ndarray:
