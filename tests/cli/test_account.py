@@ -51,7 +51,7 @@ def test_noise_for_an_epsilon(capsys):
 def test_people_are_told_what_the_number_covers(capsys):
     assert main.run([*RUN, *NOISE]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    for words in ("RDP 4.2012", "PLD 3.7", "1e-05", "Covers", "Does not cover"):
+    for words in ("RDP 4.2013", "PLD 3.7", "1e-05", "Covers", "Does not cover"):
         assert words in out
     assert "adding or removing one record" in out
     assert "Poisson" in out

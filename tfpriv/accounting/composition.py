@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 from tfpriv._errors import InputError
+from tfpriv._figures import rounded_up
 from tfpriv._validation import one_of, positive, probability
 from tfpriv.accounting import pld, rdp
 from tfpriv.accounting.events import (
@@ -151,8 +152,8 @@ def calibrate_scale(
         cost = price(1e6)
         raise InputError(
             f"Expected parts that epsilon={epsilon} at delta={delta} can pay for, "
-            f"received an event that costs {cost:.4g} however much noise is added. "
-            "Raise epsilon or delta, or take out what the scale does not move."
+            f"received an event that costs {rounded_up(cost)} however much noise is "
+            "added. Raise epsilon or delta, or take out what the scale does not move."
         )
     return scale
 

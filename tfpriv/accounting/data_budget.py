@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tfpriv._errors import BudgetExceeded, InputError
+from tfpriv._figures import rounded_up
 from tfpriv._validation import one_of, positive, probability
 from tfpriv.accounting import _state
 from tfpriv.accounting._coverage import unpaid
@@ -405,7 +406,7 @@ class DataBudget:
         received = (
             "a use of the records without a guarantee"
             if math.isinf(epsilon(event, self.delta))
-            else f"{self.epsilon():.4g} spent and {total:.4g} with this"
+            else f"{rounded_up(self.epsilon())} spent and {rounded_up(total)} with this"
         )
         return BudgetExceeded(
             f"Expected epsilon <= {self.limit_epsilon:g} at delta={self.delta:g} for "

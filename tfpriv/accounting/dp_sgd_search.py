@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 
 from tfpriv._errors import InputError
+from tfpriv._figures import rounded_up
 from tfpriv._validation import positive, probability
 from tfpriv.accounting.composition import DELTA_HINT, epsilon
 from tfpriv.accounting.dp_sgd import DPSGDPlan
@@ -117,7 +118,7 @@ def _largest(
         price = epsilon(plan(1).event(), delta, accountant)
         raise InputError(
             f"Expected a budget that one {unit} fits into, received target_epsilon="
-            f"{budget} where one costs {price:.4g}. Raise it, or add noise."
+            f"{budget} where one costs {rounded_up(price)}. Raise it, or add noise."
         )
     low, high = 1, min(2, most)
     while high < most and fits(high):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfpriv._errors import BudgetExceeded, InputError
+from tfpriv._figures import rounded_up
 from tfpriv._validation import positive, probability
 from tfpriv.accounting._sealed_lines import SealedLines
 from tfpriv.accounting.composition import DELTA_HINT, epsilon
@@ -207,9 +208,9 @@ class PrivacyLedger:
             if cost > self.limit_epsilon:
                 raise BudgetExceeded(
                     f"Expected epsilon <= {self.limit_epsilon:g} at delta="
-                    f"{self.delta:g}, received {cost:.6g} with {name!r} charged. "
-                    "Nothing was charged and nothing was done: stop here, or plan "
-                    "with fewer steps or more noise."
+                    f"{self.delta:g}, received {rounded_up(cost, 6)} with {name!r} "
+                    "charged. Nothing was charged and nothing was done: stop here, "
+                    "or plan with fewer steps or more noise."
                 )
             if self._link is not None:
                 self._data_budget().cover(self.id, self.path, tallies)

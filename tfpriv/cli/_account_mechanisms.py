@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tfpriv._errors import InputError
+from tfpriv._figures import rounded_up
 from tfpriv.cli._account_output import (
     NEIGHBOURS,
     NOT_COVERED,
@@ -235,9 +236,10 @@ def laplace(
         return
     typer.echo(str(certificate))
     if releases > 1:
+        record, word = cost.record_epsilon, cost.word_epsilon
         typer.echo(
-            f"Together:  epsilon {cost.record_epsilon:,.6g} for {releases:,} releases "
-            f"of one text; {cost.word_epsilon:,.6g} for texts that differ in one word"
+            f"Together:  epsilon {rounded_up(record, 6)} for {releases:,} releases of "
+            f"one text; {rounded_up(word, 6)} for texts that differ in one word"
         )
     for line in certificate.explain():
         typer.echo(
@@ -284,7 +286,7 @@ def compose(
     ]
     alone = [
         f"{use['name']}{'' if use['part'] is None else ' [' + use['part'] + ']'}: "
-        f"epsilon {use['epsilon_alone']:,.4g} alone"
+        f"epsilon {rounded_up(use['epsilon_alone'])} alone"
         for use in result["uses"]
     ]
     _show(

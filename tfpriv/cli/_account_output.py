@@ -92,8 +92,8 @@ def _explained(price: float, delta: float, taken: float, event: Event) -> list[s
         ]
     if taken >= delta:
         return [
-            f"selections and cut-off noise alone take delta {taken:.3g}: there is no "
-            f"guarantee at delta {delta:g}."
+            f"selections and cut-off noise alone take delta {rounded_up(taken, 3)}: "
+            f"there is no guarantee at delta {delta:g}."
         ]
     if price == 0:
         return [
@@ -143,15 +143,10 @@ def print_priced(
 
 
 def figure(value: float | None) -> str:
-    """Returns an epsilon for a table, to the nearest in its fourth place.
-
-    As golden values are quoted; JSON has all digits.
-    """
+    """Returns an epsilon for a table, rounded up in its fourth place."""
     if value is None:
         return "n/a"
-    if math.isinf(value):
-        return "infinite"
-    return f"{value:,.4f}" if value < 1e9 else f"{value:.4g}"
+    return rounded_up(value, places=4) if value < 1e9 else rounded_up(value)
 
 
 def draw_curve(path: Path, plan: DPSGDPlan, delta: float) -> list[tuple[int, float]]:

@@ -270,7 +270,9 @@ def _print(result: dict[str, Any]) -> None:
     )
     taken = result["additive_delta"]
     if taken:
-        console.print(f"Selections and cut-off noise took {taken:.2g} of that delta.")
+        console.print(
+            f"Selections and cut-off noise took {rounded_up(taken, 2)} of that delta."
+        )
     if "id" in result:
         _print_left(console, result)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tfpriv._errors import InputError
+from tfpriv._figures import as_given, rounded_up
 from tfpriv.cli._common import JsonOption, UsageCommand, before_work, print_json
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def statement(
         if verify and not faults:
             typer.echo(
                 f"Verified: {file} states what its recorded events cost, epsilon "
-                f"{found.epsilon:.6g} at delta {found.delta:.3g}."
+                f"{rounded_up(found.epsilon, 6)} at delta {as_given(found.delta)}."
             )
     if faults:
         more = f" (and {len(faults) - 1} more; see --json)" if len(faults) > 1 else ""
@@ -136,7 +137,8 @@ def _against_the_ledger(file: Path, found: Statement) -> list[str]:
     # What was charged and lost is stated as well; a statement may have more.
     if found.epsilon < paid * (1 - 1e-9):
         return [
-            f"epsilon: recorded {found.epsilon:.6g}, the run's ledger has {paid:.6g}"
+            f"epsilon: recorded {rounded_up(found.epsilon, 6)}, the run's ledger has "
+            f"{rounded_up(paid, 6)}"
         ]
     return []
 
