@@ -25,7 +25,10 @@ def test_a_quick_run_measures_every_arm(name, data_dir, tmp_path):
                 "pretrained",
                 "adversarial",
             }
-            assert cell["candidates"].keys() == {"seed", "adversarial"}
+            # A class whose noisy size is next to nothing has no adversarial part.
+            tried = all("adversarial" in x["divergence"] for x in cell["routes"])
+            expected = {"seed", "adversarial"} if tried else {"seed"}
+            assert cell["candidates"].keys() == expected
         elif cell["arm"] in ("paper", "seqgan"):
             assert cell["privacy"]["epsilon"] is None
             assert "examples" not in cell
