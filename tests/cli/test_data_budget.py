@@ -97,13 +97,43 @@ def test_a_command_that_reads_before_it_asks_is_caught(
         refused(*synthesize("one", 4))
 
 
-def test_training_an_encoder_is_noted_and_not_charged(run, bert, tmp_path):
+@pytest.fixture
+def budgeted(run, bert, tmp_path):
+    """People with a budget, and the line that trains an encoder on them."""
     file = write_gendered(tmp_path / "people.csv")
     assert run("budget", "init", file, "--epsilon", "3")[0] == 0
     line = ["rmat", "train", file, *TASK, "--output", tmp_path / "run", *QUICK]
     code, _, err = run(*line, "--preset", bert)
     assert code == 0, err
-    budget = DataBudget.find(file)
-    assert budget.ledger.events() == ()
-    notes = [line.name for line in budget.ledger.lines()]
-    assert notes.count("training of an encoder") == 1
+    return file, [*line, "--preset", bert]
+
+
+def noted(file):
+    return [line.name for line in DataBudget.find(file).ledger.lines()]
+
+
+def test_training_an_encoder_is_noted_once_and_not_charged(run, budgeted, tmp_path):
+    file, line = budgeted
+    assert DataBudget.find(file).ledger.events() == ()
+    assert noted(file).count("training of an encoder") == 1
+    (tmp_path / "run" / "internal" / "evaluation.json").unlink()  # killed near its end
+    assert run(*line)[0] == 0
+    assert noted(file).count("training of an encoder") == 1
+
+
+def test_what_an_encoder_releases_is_no_secret_of_its_training_data(
+    run, refused, budgeted, tmp_path
+):
+    file, _ = budgeted
+    texts = tmp_path / "texts.txt"
+    texts.write_text("some words\n")
+    moved = file.rename(tmp_path / "elsewhere.csv")
+    line = ["encode", tmp_path / "run", texts]
+    assert "--unprotected-training" in refused(*line)
+    code, out, _ = run(*line, "--unprotected-training")
+    assert code == 0
+    assert out.startswith("[")
+    what = "representations by an encoder trained on it"
+    assert noted(moved).count(what) == 1
+    _, out, _ = run("budget", "show", moved)
+    assert "LEFT WITHOUT A GUARANTEE" in out

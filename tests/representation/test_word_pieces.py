@@ -51,3 +51,19 @@ def test_in_a_graph_as_out_of_it(tokenizer):
 def test_max_words_is_checked(tokenizer):
     with pytest.raises(InputError, match="max_words"):
         WordPieces(tokenizer, max_words=0)
+
+
+def _words_of_as_many_pieces_as_can_be():
+    from keras_nlp.models import BertTokenizer
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    layer = WordPieces(BertTokenizer([*special, "x", "##x"]), max_words=3)
+    ids = layer(tf.constant([" ".join(["x" * 100] * 5), "x" * 101])).numpy()
+    return np.count_nonzero(ids, axis=1).tolist()
+
+
+def test_words_of_a_hundred_pieces_are_whole_and_longer_ones_are_unknown(monkeypatch):
+    assert _words_of_as_many_pieces_as_can_be() == [300, 1]
+    # The twin: too few pieces for the last word.
+    monkeypatch.setattr("tfpriv.representation.word_pieces._MOST_PIECES", 99)
+    assert _words_of_as_many_pieces_as_can_be() != [300, 1]

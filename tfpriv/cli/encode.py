@@ -25,8 +25,9 @@ from tfpriv.cli._common import (
     quiet_import,
     say,
 )
-from tfpriv.cli._data_budget import budget_of
+from tfpriv.cli._data_budget import budget_of, check_unprotected_training
 from tfpriv.cli._representation_run import load_model, read_config
+from tfpriv.cli._served_encoding import ServedModel, Server, run_behind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +45,11 @@ _WHAT = "representations of its texts"
 @app.command(cls=UsageCommand)
 def encode(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A run of `tfpriv rmat train`.")
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            help="A run of `tfpriv rmat train`; with --server also an exported model.",
+        ),
     ],
     file: Annotated[
         Path,
@@ -73,6 +78,14 @@ def encode(
         int,
         typer.Option("--releases", metavar="R", help="Of each text: R times the cost."),
     ] = 1,
+    unprotected_training: Annotated[
+        bool,
+        typer.Option(
+            "--unprotected-training",
+            help="Release although a data set with a budget trained the encoder, which "
+            "protects it not.",
+        ),
+    ] = False,
     format: Annotated[
         str | None,
         typer.Option(
@@ -81,6 +94,36 @@ def encode(
             help="csv, tsv, jsonl, tfrecord or txt, where the name does not tell.",
         ),
     ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            metavar="HOST:PORT",
+            help="Let TensorFlow Serving encode: gRPC, or REST as http(s)://HOST:PORT.",
+        ),
+    ] = None,
+    served_model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="Of the model at the server. Default: the exported folder's.",
+        ),
+    ] = None,
+    tls_ca: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-ca",
+            metavar="FILE.pem",
+            help="Encrypt gRPC; who vouches for the server.",
+        ),
+    ] = None,
+    deadline: Annotated[
+        float,
+        typer.Option(
+            "--deadline", metavar="SECONDS", help="For each request to the server."
+        ),
+    ] = 30.0,
     as_json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
@@ -95,20 +138,31 @@ def encode(
     del config
     with before_work():
         integer(releases=releases)
-        run = read_config(directory)
+        run = read_config(directory) if server is None else run_behind(directory)
         _check_output(output, file, directory)
-        model, budget = None, budget_of(file)
+        model, trained_on = None, None
+        if run is not None:
+            trained_on = check_unprotected_training(
+                directory, Path(run["file"]), allowed=unprotected_training
+            )
+        if server is not None:
+            at = Server(server, served_model, tls_ca, deadline)
+            model = ServedModel(directory, at)
+        budget = budget_of(file)
         if budget is not None:
             # What would go over is refused before a text is read.
-            model = load_model(directory)
+            model = model or load_model(directory)
             event = model.privacy_statement(releases=releases).event()
             budget.require(event, _WHAT)
-        texts = _read(file, text, format, run["text"])
+        column = "text" if run is None else run["text"]
+        texts = _read(file, text, format, column)
         if model is None:
             model = load_model(directory)
         statement = model.privacy_statement(releases=releases)
         if budget is not None:
             budget.charge(statement.event(), _WHAT, adjacency="replace-one")
+        if trained_on is not None:
+            trained_on.note_unprotected("representations by an encoder trained on it")
     say(cost(statement, len(texts)))
     vectors = _encode(model, texts, releases)
     if output is not None:

@@ -10,6 +10,9 @@ import tensorflow as tf
 
 from tfpriv._validation import integer
 
+# Of a word: one of more than a hundred bytes is a single [UNK] to tensorflow-text.
+_MOST_PIECES = 100
+
 
 @keras.saving.register_keras_serializable(package="tfpriv")
 class WordPieces(keras.layers.Layer):
@@ -61,7 +64,9 @@ class WordPieces(keras.layers.Layer):
     # Out of a graph the tokenizer gives Python lists, and is slow.
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
     def _tokenized(self, texts: tf.Tensor) -> tf.Tensor:
-        pieces = self.tokenizer.tokenize(texts)
+        # What is behind these can be in no word that is read, and a text of megabytes
+        # would make all rows of its batch as wide.
+        pieces = self.tokenizer.tokenize(texts)[:, : self.max_words * _MOST_PIECES]
         pad = self.tokenizer.pad_token_id
         ids = tf.cast(pieces.to_tensor(default_value=pad), tf.int32)
         continues = tf.scatter_nd(

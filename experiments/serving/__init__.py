@@ -1,0 +1,1 @@
+"""What serving a private representation costs beside the same BERT alone."""

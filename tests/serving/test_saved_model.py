@@ -1,0 +1,84 @@
+"""The committed model, in a process that has TensorFlow and tensorflow-text alone."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tests.contracts.test_served_noise import check_the_graph_has_no_seed
+from tfpriv.accounting import RepresentationStatement
+
+ROOT = pathlib.Path(__file__).parents[2]
+FOLDER = ROOT / "saved_models" / "spam"
+VERSION = FOLDER / "1"
+ALONE = """
+import json, sys
+
+class Nothing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"tfpriv", "keras_nlp", "keras_hub"}:
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Nothing())
+import tensorflow as tf
+import tensorflow_text
+
+signatures = tf.saved_model.load(sys.argv[1]).signatures
+texts = tf.constant(["I love this song", "Check out my channel http://a.b/c", ""] * 200)
+told = signatures["serving_default"](text=texts)
+vectors = signatures["encode"](text=texts)["representation"]
+print(json.dumps({
+    "signatures": sorted(signatures),
+    "labels": [name.decode() for name in told["label"].numpy()],
+    "sums": tf.reduce_sum(told["probabilities"], axis=1).numpy().tolist(),
+    "vectors": vectors.numpy().tolist(),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory):
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, str(VERSION)],
+        cwd=tmp_path_factory.mktemp("elsewhere"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_it_answers_without_tfpriv(answered):
+    told = json.loads((VERSION / "assets.extra" / "serving.json").read_text())
+    assert answered["signatures"] == sorted(told["signatures"])
+    assert set(answered["labels"]) <= {"ham", "spam"}
+    assert answered["sums"] == pytest.approx([1] * 600, abs=1e-5)
+    assert all(sorted(vector) == [0, 1] for vector in answered["vectors"])
+
+
+def test_it_has_learnt_the_task(answered):
+    # At epsilon 4 a code of two survives with probability .98; 120 is far above
+    # chance for a rule that is right (P < 1e-20), and 100 is what a guess gets.
+    ham = answered["labels"][0::3].count("ham")
+    spam = answered["labels"][1::3].count("spam")
+    assert ham > 150
+    assert spam > 150
+
+
+def test_it_is_small_and_says_what_it_costs():
+    files = [path for path in FOLDER.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= 4_000_000
+    text = (VERSION / "assets.extra" / "privacy.json").read_text()
+    statement = RepresentationStatement.from_json(json.loads(text))
+    assert statement.epsilon == pytest.approx(4)
+    check_the_graph_has_no_seed(VERSION)
+
+
+def test_the_folder_holds_the_model_and_its_page_alone():
+    assert {path.name for path in FOLDER.parent.iterdir()} == {"README.md", "spam"}
+    assert {path.name for path in FOLDER.iterdir()} == {"1"}
