@@ -11,6 +11,7 @@ is first used.
   about private records without training.
 - `tfpriv.layers`: masks, bounds and noise as Keras layers.
 - `tfpriv.dp_training` and `tfpriv.seqgan`: DP-SGD for Keras models, and the networks.
+- `tfpriv.serving`: finished models for TensorFlow Serving, and a client.
 - `tfpriv.attacks` and `tfpriv.evaluation`: does it hold, and how good is the text.
 
 >>> import tfpriv
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         mechanisms,
         representation,
         seqgan,
+        serving,
         text,
     )
     from tfpriv.representation.ads import ADS
@@ -64,6 +66,7 @@ __all__ = [
     "mechanisms",
     "representation",
     "seqgan",
+    "serving",
     "text",
 ]
 
@@ -78,6 +81,7 @@ _SUBPACKAGES = frozenset(
         "mechanisms",
         "representation",
         "seqgan",
+        "serving",
         "text",
     }
 )

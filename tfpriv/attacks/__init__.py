@@ -18,20 +18,82 @@ if TYPE_CHECKING:
         AttackerScore,
         AttributeInferenceResult,
     )
+    from tfpriv.attacks.audit_result import AuditResult
+    from tfpriv.attacks.audit_texts import AuditTexts
+    from tfpriv.attacks.canaries import (
+        Canary,
+        CanaryExposure,
+        insert_canaries,
+        make_canaries,
+        measure_exposure,
+    )
+    from tfpriv.attacks.class_discriminators import ClassDiscriminator
+    from tfpriv.attacks.discriminator_membership import generator_likelihood, logan
     from tfpriv.attacks.estimate import Estimate
+    from tfpriv.attacks.inversion import InversionAttack
+    from tfpriv.attacks.inversion_result import InversionResult
+    from tfpriv.attacks.lira import LiRA
+    from tfpriv.attacks.membership_score import MembershipScore, score_membership
+    from tfpriv.attacks.one_run import OneRunAudit, audit_one_run
+    from tfpriv.attacks.published_attack import PublishedAttack
+    from tfpriv.attacks.released_text_model import ReleasedTextModel
+    from tfpriv.attacks.shadow_discriminators import ShadowDiscriminators
+    from tfpriv.attacks.text_membership import TextMembershipAttack
 
 __all__ = [
     "AttackerScore",
     "AttributeInferenceAttack",
     "AttributeInferenceResult",
+    "AuditResult",
+    "AuditTexts",
+    "Canary",
+    "CanaryExposure",
+    "ClassDiscriminator",
     "Estimate",
+    "InversionAttack",
+    "InversionResult",
+    "LiRA",
+    "MembershipScore",
+    "OneRunAudit",
+    "PublishedAttack",
+    "ReleasedTextModel",
+    "ShadowDiscriminators",
+    "TextMembershipAttack",
+    "audit_one_run",
+    "generator_likelihood",
+    "insert_canaries",
+    "logan",
+    "make_canaries",
+    "measure_exposure",
+    "score_membership",
 ]
 
 _HOMES = {
     "AttackerScore": "attribute_inference_result",
     "AttributeInferenceAttack": "attribute_inference",
     "AttributeInferenceResult": "attribute_inference_result",
+    "AuditResult": "audit_result",
+    "AuditTexts": "audit_texts",
+    "Canary": "canaries",
+    "CanaryExposure": "canaries",
+    "ClassDiscriminator": "class_discriminators",
     "Estimate": "estimate",
+    "InversionAttack": "inversion",
+    "InversionResult": "inversion_result",
+    "LiRA": "lira",
+    "MembershipScore": "membership_score",
+    "OneRunAudit": "one_run",
+    "PublishedAttack": "published_attack",
+    "ReleasedTextModel": "released_text_model",
+    "ShadowDiscriminators": "shadow_discriminators",
+    "TextMembershipAttack": "text_membership",
+    "audit_one_run": "one_run",
+    "generator_likelihood": "discriminator_membership",
+    "insert_canaries": "canaries",
+    "logan": "discriminator_membership",
+    "make_canaries": "canaries",
+    "measure_exposure": "canaries",
+    "score_membership": "membership_score",
 }
 
 

@@ -37,6 +37,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "tfpriv.cli.encode",
         "Release a private representation of each text of a file.",
     ),
+    "audit": (
+        "tfpriv.cli.audit",
+        "Attack a release, to see what it tells of its records.",
+    ),
+    "export": (
+        "tfpriv.cli.export",
+        "Write a finished run as a model that TensorFlow Serving loads.",
+    ),
     "account": (
         "tfpriv.cli.account",
         "Epsilon of a DP-SGD run or any mechanism, or what a target epsilon takes.",
@@ -48,6 +56,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "statement": (
         "tfpriv.cli.statement",
         "Say in words what a release guarantees, and check that it is true.",
+    ),
+    "report": (
+        "tfpriv.cli.report",
+        "Write one page about a run: its guarantee, its use, what attacks found.",
     ),
     "datasets": (
         "tfpriv.cli.datasets",

@@ -13,7 +13,7 @@ import typer
 
 from tfpriv._errors import InputError
 from tfpriv._figures import as_given, percent, rounded_up
-from tfpriv._files import PUBLIC, atomic_write
+from tfpriv._files import PRIVATE, PUBLIC, atomic_write, write_json
 from tfpriv._validation import integer, one_of, positive, probability
 from tfpriv.cli._common import (
     ConfigOption,
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+# In a run's internal folder: where its records are, for audits.
+SOURCE = "source.json"
 _DELTA_HINT = "Use a value below 1 / number of records."
 # A tenth of it goes to the selection of label names, which takes 1e-12 or more.
 _LEAST_DELTA = 1e-11
@@ -184,6 +186,8 @@ def synthesize(
         say_resuming(model, folder)
         opened = opened.pop_all()
     with opened, resumable(output):
+        source = {"file": str(file.resolve()), "format": format}
+        write_json(folder.internal / SOURCE, source, mode=PRIVATE)
         show_plan(model)
         result, _ = release(model, data, folder, rows, budget)
     if as_json:

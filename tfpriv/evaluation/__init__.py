@@ -2,8 +2,16 @@
 
 `downstream.py` trains the same classifiers on every version of a data set and tests
 them on real text: `logistic_regression.py`, `text_cnn.py` and `rnn.py`, the last two
-on the training loop of `network.py`. `text_quality.py` says how much a text looks
-like language.
+on the training loop of `network.py`. `utility.py` puts real and
+synthetic rows beside one another, with intervals.
+
+`quality.py` measures a text without a task: `text_statistics.py` (sizes, diversity),
+`text_quality.py` (how much it looks like language), `copied_runs.py` (what is copied),
+`divergence.py` on `embeddings.py` (how far it is from real text).
+
+`report.py` makes one page of a run: `report_run.py` reads it, `report_guarantee.py`,
+`report_text.py` and `report_attacks.py` are its chapters, `report_plots.py` its
+pictures, `report_blocks.py` and `templates/` how it looks.
 
 The names below are loaded on first use, so that importing the package does not
 import TensorFlow.
@@ -15,35 +23,54 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tfpriv.evaluation.copied_runs import CopiedRuns
+    from tfpriv.evaluation.divergence import mauve
     from tfpriv.evaluation.downstream import Classifier, evaluate, measure, summarise
+    from tfpriv.evaluation.embeddings import minilm_embeddings
     from tfpriv.evaluation.logistic_regression import LogisticRegressionClassifier
     from tfpriv.evaluation.network import NetworkClassifier
+    from tfpriv.evaluation.quality import TextQuality, measure_quality
     from tfpriv.evaluation.rnn import RNNClassifier
     from tfpriv.evaluation.text_cnn import TextCNNClassifier
     from tfpriv.evaluation.text_quality import PublicPerplexity, shuffled
+    from tfpriv.evaluation.utility import Utility, measure_utility
 
 __all__ = [
     "Classifier",
+    "CopiedRuns",
     "LogisticRegressionClassifier",
     "NetworkClassifier",
     "PublicPerplexity",
     "RNNClassifier",
     "TextCNNClassifier",
+    "TextQuality",
+    "Utility",
     "evaluate",
+    "mauve",
     "measure",
+    "measure_quality",
+    "measure_utility",
+    "minilm_embeddings",
     "shuffled",
     "summarise",
 ]
 
 _HOMES = {
     "Classifier": "downstream",
+    "CopiedRuns": "copied_runs",
     "LogisticRegressionClassifier": "logistic_regression",
     "NetworkClassifier": "network",
     "PublicPerplexity": "text_quality",
     "RNNClassifier": "rnn",
     "TextCNNClassifier": "text_cnn",
+    "TextQuality": "quality",
+    "Utility": "utility",
     "evaluate": "downstream",
+    "mauve": "divergence",
     "measure": "downstream",
+    "measure_quality": "quality",
+    "measure_utility": "utility",
+    "minilm_embeddings": "embeddings",
     "shuffled": "text_quality",
     "summarise": "downstream",
 }

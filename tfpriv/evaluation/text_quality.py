@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tfpriv._errors import InputError
-from tfpriv.text import Vocabulary
+from tfpriv.text import LanguagePrior, Vocabulary
 from tfpriv.text.ngrams import NGramTable, id_stream
 from tfpriv.text.vocabulary import END, PAD, START, UNK
 
@@ -59,6 +59,27 @@ class PublicPerplexity:
         self._unigram = counts / counts.sum()
         self._bigram = NGramTable.count(stream, order=2, size=size)
         self._trigram = NGramTable.count(stream, order=3, size=size)
+
+    @classmethod
+    def of_prior(cls, prior: LanguagePrior) -> PublicPerplexity:
+        """Builds the model from public counts instead of public texts.
+
+        The texts behind them are the prior's, from which synthetic text may have been
+        made: a low perplexity then tells where it comes from, not how good it is.
+
+        Args:
+            prior: `LanguagePrior.load()`, which comes with the package, say.
+        """
+        self = cls.__new__(cls)
+        self.vocabulary = prior.vocabulary
+        # A token: what follows a token, or an end, relative to all of them.
+        ends = prior.bigram.counts[prior.bigram.tokens == END].sum()
+        counted = prior.bigram.counts.sum()
+        unigram = prior.unigram * (1 - ends / counted)
+        unigram[END] = ends / counted
+        self._unigram = unigram / unigram.sum()
+        self._bigram, self._trigram = prior.bigram, prior.trigram
+        return self
 
     def perplexity(self, texts: Iterable[str]) -> float:
         """Returns exp of the mean negative log probability of the scored tokens.
