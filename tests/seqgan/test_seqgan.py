@@ -13,6 +13,7 @@ from tfpriv.seqgan import (
     SeqGAN,
     advantages,
 )
+from tfpriv.text.collapse import has_collapsed
 
 
 def make(**arguments):
@@ -249,3 +250,46 @@ def test_a_baseline_under_a_constant_reward_is_refused():
 def test_sequences_of_another_length_are_refused(corpus):
     with pytest.raises(ValueError, match="sequences of 3 ids, received 2"):
         make().use_corpus(corpus[:, :2])
+
+
+class _LikesOneToken:
+    """A reward that drives every text to one token."""
+
+    def __call__(self, ids, seed):
+        return tf.cast(ids == 5, tf.float32)
+
+
+def _driven(**settings):
+    gan = SeqGAN(
+        Generator(20, 6, 4, 8, seed=0),
+        Discriminator(20, 6, 4, (2, 3), 5, seed=0),
+        reward=_LikesOneToken(),
+        batch_size=64,
+        learning_rate=0.2,
+        seed=0,
+        **settings,
+    )
+    gan.train_adversarially(25, g_steps=1, d_steps=0)
+    return gan
+
+
+def test_a_collapse_ends_training_with_the_weights_before_it():
+    gan = _driven()
+    assert gan.collapsed
+    assert gan.counters["rounds"] < 25
+    fresh = Generator(20, 6, 4, 8, seed=0).sample(512, seed=1)
+    assert not has_collapsed(gan.generator.sample(512, seed=2), fresh)
+    # What was restored has collapsed as well, and goes no further.
+    state, rounds = gan.state_dict(), gan.counters["rounds"]
+    again = _driven()
+    again.load_state_dict(state)
+    again.train_adversarially(30, d_steps=0)
+    assert again.collapsed
+    assert again.counters["rounds"] == rounds
+
+
+def test_the_twin_that_does_not_watch_collapses():
+    gan = _driven(least_diversity=0)
+    assert gan.counters["rounds"] == 25
+    fresh = Generator(20, 6, 4, 8, seed=0).sample(512, seed=1)
+    assert has_collapsed(gan.generator.sample(512, seed=2), fresh)

@@ -35,6 +35,8 @@ class Event:
         value: dict[str, Any] = {"type": type(self).__name__}
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             part = getattr(self, field.name)
+            if field.name in _LATER and part == field.default:
+                continue
             if isinstance(part, Event):
                 part = part.to_json()
             elif isinstance(part, tuple):
@@ -67,9 +69,7 @@ class Event:
             )
         arguments = {key: part for key, part in value.items() if key != "type"}
         names = {field.name for field in dataclasses.fields(cls)}
-        if cls is GaussianThreshold:  # had no such field at first
-            arguments.setdefault("max_contributions", 1)
-        if arguments.keys() != names:
+        if not names - _LATER <= arguments.keys() <= names:
             raise InputError(
                 f"Expected the fields {sorted(names)} of {cls.__name__}, received "
                 f"{sorted(arguments)}."
@@ -309,6 +309,9 @@ class RepeatAndSelect(Event):
             )
         self._store(event=event, mean=float(self.mean), shape=float(shape))
 
+
+# Fields that events had not at first; in JSON they are there if they say something.
+_LATER = frozenset({"max_contributions"})
 
 _TYPES: dict[Any, type[Event]] = {
     cls.__name__: cls

@@ -16,6 +16,8 @@ from tfpriv._files import PRIVATE
 _LEAST_FREE = 200 * 2**20
 _OURS = frozenset({"release", "internal"})
 _STAGED = "staged"
+# What `tfpriv report --release` makes of a release.
+_REPORT = "report.html"
 _OPEN = 0o755
 # The setting that names what made a run; those of `tfpriv synthesize` have none.
 _COMMAND = "command"
@@ -93,6 +95,8 @@ class RunFolder:
         staged.mkdir(mode=0o700)
         try:
             yield staged
+            # A page about what was here before.
+            (self.release / _REPORT).unlink(missing_ok=True)
             for file in sorted(staged.iterdir(), key=_statement_first):
                 os.replace(file, self.release / file.name)
         finally:
@@ -188,7 +192,12 @@ class RunFolder:
             other = saved.get(_COMMAND) != settings.get(_COMMAND)
             changed = []
             if not other:
-                changed = [name for name in settings if saved[name] != settings[name]]
+                # A setting that an older tfpriv had not was None there.
+                changed = [
+                    name
+                    for name, value in settings.items()
+                    if (saved.get(name) if value is None else saved[name]) != value
+                ]
         except FileNotFoundError:
             return
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -205,7 +214,7 @@ class RunFolder:
         if changed:
             name = changed[0]
             raise InputError(
-                f"Expected {name}={saved[name]}, with which the run in {self.path} "
+                f"Expected {name}={saved.get(name)}, with which the run in {self.path} "
                 f"began, received {name}={settings[name]}. Give the same settings to "
                 "go on, or name a new output folder."
             )

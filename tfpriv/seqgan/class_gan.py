@@ -212,6 +212,8 @@ class ClassGAN:
         store.save_arrays(key, gan.state_dict())
         try:
             for number in range(gan.counters["rounds"], rounds):
+                if gan.collapsed:
+                    break
                 # The discriminator goes first: its warm-up saw no record.
                 if d_steps[number]:
                     gan.train_discriminator(int(d_steps[number]))

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfpriv._errors import InputError
-from tfpriv._validation import integer, non_negative, positive
+from tfpriv._validation import fraction, integer, non_negative, positive
 from tfpriv.seqgan import sampling
 from tfpriv.seqgan.batches import batch_indices
 from tfpriv.seqgan.discriminator import Discriminator
@@ -22,9 +22,12 @@ from tfpriv.seqgan.discriminator_step import (
 )
 from tfpriv.seqgan.generator import Generator
 from tfpriv.seqgan.rewards import Reward, advantages, make_reward
+from tfpriv.text.collapse import has_collapsed
 
 # Uses of random numbers that must not share them.
-_FAKES, _POLICY, _ROLLOUTS = range(3)
+_FAKES, _POLICY, _ROLLOUTS, _WATCH = range(4)
+# Texts whose diversity is watched.
+_WATCHED = 512
 
 _NO_CORPUS = "Expected sequences, received none. Call use_corpus first."
 
@@ -68,6 +71,13 @@ class SeqGAN:
         seed: int, or None for entropy of the operating system. Of everything drawn
             here; never of a private step's noise.
         jit_compile: bool. Compiles the generator's updates with XLA.
+        least_diversity: float in [0, 1]. Adversarial training ends, with the weights
+            of the round before, when the share of distinct token pairs in what the
+            generator writes falls below this much of what it was before: its modes
+            collapsed. 0 never ends it. Only generated text is looked at.
+
+    Attributes:
+        collapsed: bool. Whether that happened.
 
     Raises:
         InputError: models that do not fit each other, sizes that are not positive, or
@@ -103,7 +113,9 @@ class SeqGAN:
         discriminator_learning_rate: float = 1e-4,
         seed: int | None = None,
         jit_compile: bool = False,
+        least_diversity: float = 0.5,
     ) -> None:
+        fraction(least_diversity=least_diversity)
         integer(batch_size=batch_size, rollouts=rollouts)
         positive(
             pretraining_learning_rate=pretraining_learning_rate,
@@ -145,6 +157,9 @@ class SeqGAN:
         self.seed = seed
         self.jit_compile = jit_compile
         self.counters = {"mle_steps": 0, "d_steps": 0, "g_steps": 0, "rounds": 0}
+        self.least_diversity = float(least_diversity)
+        self.collapsed = False
+        self._before: np.ndarray | None = None
         self._best: tuple[float, int, list[np.ndarray]] | None = None
         self._pending: dict[str, np.ndarray] | None = None
         self._corpus: np.ndarray | None = None
@@ -294,10 +309,16 @@ class SeqGAN:
         d_steps: int = 5,
         callbacks: Sequence[Callback] = (),
     ) -> None:
-        """Rounds of generator and discriminator steps, up to `rounds` in all."""
+        """Rounds of generator and discriminator steps, up to `rounds` in all.
+
+        Ends early where the generator collapses.
+        """
         integer(0, rounds=rounds, g_steps=g_steps, d_steps=d_steps)
-        while self.counters["rounds"] < rounds:
+        if self._before is None and self.counters["rounds"] < rounds:
+            self._before = self._written()
+        while self.counters["rounds"] < rounds and not self.collapsed:
             metrics = {}
+            good = self.generator.get_weights()
             for _ in range(g_steps):
                 metrics.update(self.generator_step())
             if d_steps:
@@ -305,6 +326,11 @@ class SeqGAN:
                     metrics[f"discriminator_{key}"] = value
             self.counters["rounds"] += 1
             done = self.counters["rounds"]
+            if self.least_diversity and has_collapsed(
+                self._written(), self._before, least=self.least_diversity
+            ):
+                self.generator.set_weights(good)
+                self.collapsed = True
             _call(callbacks, Progress("adversarial", done, rounds, metrics))
 
     # --- Steps ---------------------------------------------------------------
@@ -400,6 +426,9 @@ class SeqGAN:
         state["seed"] = np.array(str(self.seed))
         for name, owner in self._owners().items():
             state.update(variables_to_dict(owner, f"{name}/"))
+        state["collapsed"] = np.array(self.collapsed)
+        if self._before is not None:
+            state["written_before"] = self._before
         if self._best is not None:
             state["best/nll"] = np.array(self._best[0])
             state["best/age"] = np.array(self._best[1])
@@ -419,6 +448,8 @@ class SeqGAN:
             variables_from_dict(owner, state, f"{name}/")
         self.counters = {k: int(state[f"counters/{k}"]) for k in self.counters}
         self.seed = int(str(state["seed"]))
+        self.collapsed = bool(state.get("collapsed", False))
+        self._before = state.get("written_before")
         self._best = None
         if "best/nll" in state:
             weights = sorted(k for k in state if k.startswith("best/weight_"))
@@ -436,6 +467,10 @@ class SeqGAN:
             self._pending = step_state or None
         elif step_state:
             self.discriminator_step.load_state_dict(step_state)
+
+    def _written(self) -> np.ndarray:
+        """What the generator writes now, int (512, T)."""
+        return self.generator.sample(_WATCHED, seed=self._seed(_WATCH, "rounds"))
 
     def _owners(self) -> dict[str, Any]:
         return {
