@@ -243,3 +243,15 @@ def test_a_release_that_fails_leaves_the_earlier_one(path):
         assert folder.statement() == b"old"
         assert (folder.release / "synthetic.csv").read_text() == "old"
         assert sorted(folder.internal.iterdir()) == before
+
+
+def test_a_new_release_takes_away_the_page_about_the_old_one(tmp_path):
+    with RunFolder(tmp_path / "run", RECORDS) as folder:
+        page = folder.release / "report.html"
+        page.write_text("about an older release")
+        with pytest.raises(OSError), folder.staged_release():
+            raise OSError
+        assert page.exists()
+        with folder.staged_release() as staged:
+            (staged / "privacy.json").write_text("{}")
+        assert not page.exists()
