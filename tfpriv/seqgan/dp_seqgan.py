@@ -402,11 +402,13 @@ class DPSeqGAN:
         saved = store.json("config")
         if saved is None:
             store.save_json("config", config)
-        elif saved != config:
-            changed = next(key for key in config if saved.get(key) != config[key])
+            return
+        # A setting that an older tfpriv had not is None there.
+        changed = [key for key in config if saved.get(key) != config[key]]
+        if changed:
             raise InputError(
                 f"Expected the settings of the run in {store.folder}, received "
-                f"another {changed}. Give the same settings to go on, or another "
+                f"another {changed[0]}. Give the same settings to go on, or another "
                 "output folder."
             )
 

@@ -71,10 +71,9 @@ class SeqGAN:
         seed: int, or None for entropy of the operating system. Of everything drawn
             here; never of a private step's noise.
         jit_compile: bool. Compiles the generator's updates with XLA.
-        least_diversity: float in [0, 1]. Adversarial training ends, with the weights
-            of the round before, when the share of distinct token pairs in what the
-            generator writes falls below this much of what it was before: its modes
-            collapsed. 0 never ends it. Only generated text is looked at.
+        least_diversity: float in [0, 1). Share of the former diversity of generated
+            text (distinct token pairs) below which it has collapsed: adversarial
+            training then ends with the weights of the round before. 0: never.
 
     Attributes:
         collapsed: bool. Whether that happened.
@@ -309,10 +308,7 @@ class SeqGAN:
         d_steps: int = 5,
         callbacks: Sequence[Callback] = (),
     ) -> None:
-        """Rounds of generator and discriminator steps, up to `rounds` in all.
-
-        Ends early where the generator collapses.
-        """
+        """Rounds of both, up to `rounds` in all, or until the generator collapses."""
         integer(0, rounds=rounds, g_steps=g_steps, d_steps=d_steps)
         if self._before is None and self.counters["rounds"] < rounds:
             self._before = self._written()
@@ -469,7 +465,6 @@ class SeqGAN:
             self.discriminator_step.load_state_dict(step_state)
 
     def _written(self) -> np.ndarray:
-        """What the generator writes now, int (512, T)."""
         return self.generator.sample(_WATCHED, seed=self._seed(_WATCH, "rounds"))
 
     def _owners(self) -> dict[str, Any]:
