@@ -115,7 +115,8 @@ class NoiseForEveryPhysicalBatch(DPTrainer):
         sums = super()._private_sums(inputs, num_records, step)
         for _ in range(num_records // 2 - 1):
             noise = self.optimizer._noise_like(sums)
-            sums = [total + draw for total, draw in zip(sums, noise, strict=True)]
+            pairs = zip(sums, noise, strict=True)
+            sums = [tf.cast(total, draw.dtype) + draw for total, draw in pairs]
         return sums
 
 

@@ -5,7 +5,7 @@ noise draw of a step); `clipping.py` says what a clipping engine must do,
 `loop_engine.py` is the one that the others are checked against and
 `bookkeeping_engine.py` the fast one, with `closed_forms/`. `optimizer.py` is the
 only module that knows TF-Privacy. `trainer.py` puts them together from one
-`tfpriv.accounting.DPSGDPlan` and from nothing else.
+`tfpriv.accounting.DPSGDPlan` and from nothing else; `dp_model.py` is that as `fit`.
 
 The names below are loaded on first use, so that importing the package does not
 import TensorFlow.
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         register_engine,
     )
     from tfpriv.dp_training.cyclic_sampler import CyclicSampler
+    from tfpriv.dp_training.dp_model import DPModel
     from tfpriv.dp_training.noise import gaussian_noise
     from tfpriv.dp_training.optimizer import (
         DPKerasAdamOptimizer,
@@ -37,6 +38,7 @@ __all__ = [
     "ClippingEngine",
     "CyclicSampler",
     "DPKerasAdamOptimizer",
+    "DPModel",
     "DPTrainer",
     "PhysicalBatch",
     "PoissonSampler",
@@ -52,6 +54,7 @@ _HOMES = {
     "ClippingEngine": "clipping",
     "CyclicSampler": "cyclic_sampler",
     "DPKerasAdamOptimizer": "optimizer",
+    "DPModel": "dp_model",
     "DPTrainer": "trainer",
     "PhysicalBatch": "sampler",
     "PoissonSampler": "sampler",

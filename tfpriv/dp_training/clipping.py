@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from tfpriv import _validation
 from tfpriv._errors import InputError
+from tfpriv.dp_training.independence import refuse_layers_that_mix
 
 PerExampleLoss = Callable[..., tf.Tensor]
 """`per_example_loss(model, *inputs)` -> float tensor (batch,): one loss an example."""
@@ -45,11 +46,12 @@ class ClippingEngine(abc.ABC):
     An example whose gradient is not finite adds exactly 0, so that it can do no
     more than any other; a masked row adds exactly 0 whatever it holds.
 
-    With `exact_sums` the above holds to the last bit and not only up to the
-    rounding of floating-point numbers, which crafted examples can drive far past C
-    (Mironov 2012, doi 10.1145/2382196.2382264; Casacuberta et al. 2022,
-    arXiv:2207.10635): clipped gradients are whole multiples of `unit`, so their sum
-    is exact in any order, for up to 2^23 examples a step.
+    Sums of floating-point numbers are rounded, which crafted examples can drive far
+    past C (Mironov 2012, doi 10.1145/2382196.2382264; Casacuberta et al. 2022,
+    arXiv:2207.10635). So an engine says with `rounding` how far its sums may be from
+    the sum of what examples add; noise is scaled to `sensitivity`, which counts it.
+    With `rounding = 0` clipped gradients are whole multiples of `unit`, and their sum
+    is exact in any order.
 
     Args:
         model: keras.Model, built. Its trainable variables are those of now.
@@ -57,17 +59,19 @@ class ClippingEngine(abc.ABC):
             TensorFlow and Keras operations only, and the loss of an example may
             depend on that example alone.
         l2_norm_clip: float. C, from 2^-64 to 2^64.
+        largest_step: int. How many examples may be added up in one step, at most.
 
     Raises:
         InputError: if the clip is out of range, the model has no trainable variables
-            yet or a layer mixes the examples of a batch.
+            yet, a layer mixes the examples of a batch or steps are too large.
     """
 
     name: str
-    # Whether the sums are those of `to_units`, exact and in any order the same.
-    exact_sums = False
-    # How many examples may be added up in one step.
-    largest_step = 2**23
+    # How far, in clips, a step's sums may be from those of what its examples add, at
+    # most; None where nobody knows.
+    rounding: float | None = None
+    # How large `largest_step` may be.
+    most_examples = 2**23
     # Whether XLA compiles `clipped_sum`.
     jit_compile = False
 
@@ -76,14 +80,22 @@ class ClippingEngine(abc.ABC):
         model: keras.Model,
         per_example_loss: PerExampleLoss,
         l2_norm_clip: float,
+        largest_step: int = 256,
     ) -> None:
         _validation.positive(l2_norm_clip=l2_norm_clip)
+        _validation.integer(largest_step=largest_step)
+        if largest_step > self.most_examples:
+            raise InputError(
+                f"Expected at most {self.most_examples} examples a step for "
+                f"engine={self.name!r}, received {largest_step}. Use engine='loop' or "
+                f"smaller steps."
+            )
         if not _CLIP_RANGE[0] <= l2_norm_clip <= _CLIP_RANGE[1]:
             raise InputError(
                 f"Expected 2^-64 <= l2_norm_clip <= 2^64, received "
                 f"l2_norm_clip={l2_norm_clip}. Scale the loss."
             )
-        _refuse_batch_statistics(model)
+        refuse_layers_that_mix(model)
         if not model.trainable_variables:
             raise InputError(
                 f"Expected a built model with trainable variables, received "
@@ -91,6 +103,7 @@ class ClippingEngine(abc.ABC):
             )
         self.model = model
         self.l2_norm_clip = float(l2_norm_clip)
+        self.largest_step = int(largest_step)
         self._per_example_loss = per_example_loss
         self.variables: list[tf.Variable] = [
             variable.value for variable in model.trainable_variables
@@ -98,8 +111,8 @@ class ClippingEngine(abc.ABC):
 
     @property
     def sensitivity(self) -> float:
-        """The L2 norm by which one example can change the sum: `l2_norm_clip`."""
-        return self.l2_norm_clip
+        """The L2 norm by which one example can change the sum, rounding included."""
+        return self.l2_norm_clip * (1.0 + 2.0 * (self.rounding or 0.0))
 
     @property
     def unit(self) -> float:
@@ -120,7 +133,7 @@ class ClippingEngine(abc.ABC):
             mask: bool tensor (batch,). False rows add exactly 0.
 
         Returns:
-            One dense float64 tensor a trainable variable, of its shape.
+            One dense tensor a trainable variable, of its shape, in float32 or wider.
         """
 
     def losses(self, inputs: tuple[tf.Tensor, ...]) -> tf.Tensor:
@@ -172,8 +185,8 @@ class ClippingEngine(abc.ABC):
         return tf.cast(total, tf.float64) * self.unit
 
     def zeros(self) -> list[tf.Tensor]:
-        """Returns the sum over no examples."""
-        return [tf.zeros(v.shape, tf.float64) for v in self.variables]
+        """Returns the sum over no examples, in the types of any other sum."""
+        return [tf.zeros(v.shape, wide_dtype(v.dtype)) for v in self.variables]
 
 
 def register_engine(
@@ -199,6 +212,7 @@ def make_engine(
     model: keras.Model,
     per_example_loss: PerExampleLoss,
     l2_norm_clip: float,
+    largest_step: int = 256,
 ) -> ClippingEngine:
     """Builds the engine called `name`; see `ClippingEngine` for the arguments.
 
@@ -208,22 +222,9 @@ def make_engine(
     _validation.one_of(engine_names(), engine=name)
     if name not in _ENGINES:
         importlib.import_module(f"tfpriv.dp_training.{_MODULES[name]}")
-    return _ENGINES[name](model, per_example_loss, l2_norm_clip)
+    return _ENGINES[name](model, per_example_loss, l2_norm_clip, largest_step)
 
 
 def wide_dtype(dtype: tf.DType) -> tf.DType:
     """Returns the type that losses, gradients and noise of `dtype` are held in."""
     return tf.float64 if tf.as_dtype(dtype) == tf.float64 else tf.float32
-
-
-def _refuse_batch_statistics(model: keras.Model) -> None:
-    # Its moving averages would take in private activations without any noise, and
-    # an example's gradient would depend on the others of its batch. A frozen one
-    # does neither.
-    for layer in model._flatten_layers():
-        if isinstance(layer, keras.layers.BatchNormalization) and layer.trainable:
-            raise InputError(
-                f"Expected layers that treat every example alone, received "
-                f"BatchNormalization {layer.name!r}. Use LayerNormalization or "
-                f"GroupNormalization."
-            )

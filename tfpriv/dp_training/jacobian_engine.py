@@ -9,6 +9,7 @@ from tfpriv.dp_training.clipping import (
     ClippingEngine,
     PerExampleLoss,
     register_engine,
+    wide_dtype,
 )
 from tfpriv.dp_training.optimizer import StockClipping
 
@@ -27,8 +28,9 @@ class JacobianEngine(ClippingEngine):
         model: keras.Model,
         per_example_loss: PerExampleLoss,
         l2_norm_clip: float,
+        largest_step: int = 256,
     ) -> None:
-        super().__init__(model, per_example_loss, l2_norm_clip)
+        super().__init__(model, per_example_loss, l2_norm_clip, largest_step)
         self._clipping = StockClipping(l2_norm_clip)
 
     def clipped_sum(
@@ -41,7 +43,7 @@ class JacobianEngine(ClippingEngine):
             with tf.GradientTape(persistent=True) as tape:
                 losses = self.losses(kept)
             sums = self._clipping.clipped_sum(losses, self.variables, tape)
-            return [tf.cast(total, tf.float64) for total in sums]
+            return [tf.cast(total, wide_dtype(total.dtype)) for total in sums]
 
         # TF-Privacy cannot reshape the losses of no rows.
         return tf.cond(tf.reduce_any(mask), some_rows, self.zeros)

@@ -20,7 +20,7 @@ class LoopEngine(ClippingEngine):
     Sums are exact: see `ClippingEngine.to_units`.
     """
 
-    exact_sums = True
+    rounding = 0.0
 
     def clipped_sum(
         self, inputs: tuple[tf.Tensor, ...], mask: tf.Tensor
@@ -72,6 +72,10 @@ class LoopEngine(ClippingEngine):
             self.from_units(tf.broadcast_to(total, variable.shape))
             for total, variable in zip(totals, self.variables, strict=True)
         ]
+
+    def zeros(self) -> list[tf.Tensor]:
+        """See `ClippingEngine.zeros`."""
+        return [tf.zeros(v.shape, tf.float64) for v in self.variables]
 
     def _example_gradients(
         self, example: tuple[tf.Tensor, ...]

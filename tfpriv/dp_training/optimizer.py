@@ -13,14 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 import tf_keras
 
 from tfpriv import _validation
 from tfpriv._errors import InputError
-from tfpriv.dp_training.clipping import PerExampleLoss, wide_dtype
-from tfpriv.dp_training.noise import gaussian_noise
+from tfpriv.dp_training.clipping import PerExampleLoss
+from tfpriv.dp_training.noise import combine_sums, gaussian_tensors
 
 _SWITCH = "skip_tf_privacy_import"
 
@@ -51,11 +50,11 @@ class DPKerasAdamOptimizer(_GenericDPAdam):
     it is replaced, because the original draws noise under TensorFlow's global
     seed and divides by the size of the batch that happened to come. Here
 
-        gradient = (sum of clipped gradients + N(0, (C * sigma)^2 I)) / B
+        gradient = (sum of clipped gradients + N(0, (S * sigma)^2 I)) / B
 
-    with C = `l2_norm_clip`, sigma = `noise_multiplier`, B = `expected_batch_size`,
-    and one draw of noise a step, keyed by the operating system (Abadi et al.
-    2016, arXiv:1607.00133, algorithm 1).
+    with clipping norm C = `l2_norm_clip`, S = `sensitivity`, sigma =
+    `noise_multiplier`, B = `expected_batch_size`, and one draw of noise a step, keyed
+    by the operating system (Abadi et al. 2016, arXiv:1607.00133, algorithm 1).
 
     `apply_clipped_sums` takes the sums of any clipping engine. `minimize` takes
     per-example losses and a persistent tape, like the original, and clips by
@@ -67,6 +66,8 @@ class DPKerasAdamOptimizer(_GenericDPAdam):
         expected_batch_size: float. B, a number known before the draw: the sampling
             rate times a given or noisy number of records.
         learning_rate: float or a `tf_keras` schedule.
+        sensitivity: float. What takes the place of C in the noise where an engine's
+            rounding counts too; C by default, and at least C.
         **kwargs: the other arguments of `tf_keras.optimizers.legacy.Adam`.
 
     Raises:
@@ -79,6 +80,7 @@ class DPKerasAdamOptimizer(_GenericDPAdam):
         noise_multiplier: float,
         expected_batch_size: float,
         learning_rate: Any = 0.001,
+        sensitivity: float | None = None,
         **kwargs: Any,
     ) -> None:
         _validation.positive(
@@ -88,8 +90,15 @@ class DPKerasAdamOptimizer(_GenericDPAdam):
         self.l2_norm_clip = float(l2_norm_clip)
         self.noise_multiplier = float(noise_multiplier)
         self.expected_batch_size = float(expected_batch_size)
+        self.sensitivity = self.l2_norm_clip if sensitivity is None else sensitivity
+        _validation.positive(sensitivity=self.sensitivity)
+        if self.sensitivity < self.l2_norm_clip:
+            raise InputError(
+                f"Expected sensitivity >= l2_norm_clip={l2_norm_clip}, received "
+                f"sensitivity={sensitivity}. Leave it out where sums are exact."
+            )
         query = _gaussian_query.GaussianSumQuery(
-            self.l2_norm_clip, self.l2_norm_clip * self.noise_multiplier
+            self.l2_norm_clip, self.sensitivity * self.noise_multiplier
         )
         super().__init__(query, learning_rate=learning_rate, **kwargs)
 
@@ -114,17 +123,13 @@ class DPKerasAdamOptimizer(_GenericDPAdam):
 
         Returns:
             (clipped_sums + noise + public_sums) / (expected_batch_size +
-            num_public), one tensor a variable.
+            num_public), one tensor a variable, rounded to the type of its sum when
+            all is done.
         """
         noise = self._noise_like(clipped_sums)
-        if public_sums is None:
-            public_sums = [tf.zeros_like(total) for total in clipped_sums]
-        sums = zip(clipped_sums, noise, public_sums, strict=True)
-        size = self.expected_batch_size + tf.cast(num_public, tf.float32)
-        return [
-            (private + draw + public) / tf.cast(size, private.dtype)
-            for private, draw, public in sums
-        ]
+        size = tf.cast(self.expected_batch_size, tf.float64)
+        size += tf.cast(num_public, tf.float64)
+        return combine_sums(clipped_sums, noise, public_sums, size)
 
     def apply_clipped_sums(
         self,
@@ -148,6 +153,22 @@ class DPKerasAdamOptimizer(_GenericDPAdam):
             The noised mean, before the regulariser: what the step released.
         """
         gradients = self.noised_mean(clipped_sums, public_sums, num_public)
+        self.apply_noised_mean(variables, gradients, regulariser)
+        return gradients
+
+    def apply_noised_mean(
+        self,
+        variables: Sequence[tf.Variable],
+        gradients: Sequence[tf.Tensor],
+        regulariser: Callable[[], tf.Tensor] | None = None,
+    ) -> None:
+        """Steps Adam with what `noised_mean` returned.
+
+        Args:
+            variables: what the gradients belong to.
+            gradients: of `noised_mean`.
+            regulariser: see `apply_clipped_sums`.
+        """
         steps = gradients
         if regulariser is not None:
             with tf.GradientTape() as tape:
@@ -163,7 +184,6 @@ class DPKerasAdamOptimizer(_GenericDPAdam):
         self.apply_gradients(
             [(tf.cast(g, v.dtype), v) for g, v in zip(steps, variables, strict=True)]
         )
-        return gradients
 
     def _compute_gradients(
         self,
@@ -185,20 +205,8 @@ class DPKerasAdamOptimizer(_GenericDPAdam):
         return list(zip(self.noised_mean(sums), variables, strict=True))
 
     def _noise_like(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        shapes = [tuple(t.shape) for t in tensors]
-        dtypes = [wide_dtype(t.dtype) for t in tensors]
-        stddev = self.l2_norm_clip * self.noise_multiplier
-
-        def draw() -> list[np.ndarray]:
-            noise = gaussian_noise(shapes, stddev, dtype="float64")
-            return [
-                n.astype(d.as_numpy_dtype) for n, d in zip(noise, dtypes, strict=True)
-            ]
-
-        # An op that calls back, so that a traced step draws anew every time it
-        # runs; numbers drawn while tracing would be baked into the graph.
-        noise = tf.nest.flatten(tf.numpy_function(draw, [], dtypes))
-        return [tf.ensure_shape(n, s) for n, s in zip(noise, shapes, strict=True)]
+        stddev = self.sensitivity * self.noise_multiplier
+        return gaussian_tensors([tuple(t.shape) for t in tensors], stddev)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor; there is no noise state."""

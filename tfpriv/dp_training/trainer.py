@@ -15,11 +15,7 @@ import tensorflow as tf
 from tfpriv import _files, _validation
 from tfpriv._errors import BudgetExceeded, InputError
 from tfpriv.accounting import Compose, DPSGDPlan, PrivacyLedger
-from tfpriv.dp_training.clipping import (
-    ClippingEngine,
-    PerExampleLoss,
-    make_engine,
-)
+from tfpriv.dp_training.clipping import PerExampleLoss, make_engine
 from tfpriv.dp_training.cyclic_sampler import CyclicSampler
 from tfpriv.dp_training.optimizer import DPKerasAdamOptimizer
 from tfpriv.dp_training.sampler import PoissonSampler
@@ -34,10 +30,11 @@ class DPTrainer:
     """Trains a Keras 3 model on private and public records by DP-SGD with Adam.
 
     A step charges the ledger, draws the private records, sums their clipped
-    gradients, adds N(0, (C * sigma)^2 I) once, adds the clipped gradients of the
+    gradients, adds N(0, (S * sigma)^2 I) once, adds the clipped gradients of the
     public records, divides by the expected number of records, adds the gradient
     of the regulariser, and steps Adam. Everything that matters for privacy (rate,
-    clipping norm C, noise multiplier sigma, expected size) comes from the plan.
+    clipping norm C, noise multiplier sigma, expected size) comes from the plan; S is C
+    and what the engine rounds (`ClippingEngine.sensitivity`).
 
     Guarantee: with respect to adding or removing one private record (leaving its
     place empty, for `sampling="once_per_epoch"`), the weights after all steps are
@@ -65,7 +62,7 @@ class DPTrainer:
         learning_rate: float or a `tf_keras` schedule.
         ledger: PrivacyLedger, or None: then only `plan.steps` is a limit.
         engine: str. A name of `clipping.engine_names()`; with a ledger, of one
-            whose sums are exact.
+            whose rounding is known.
         regulariser: `(model)` -> scalar tensor, of the weights alone; added after
             the noise.
         physical_batch_size: int. Rows that are computed at once; by default
@@ -86,7 +83,7 @@ class DPTrainer:
         plan: DPSGDPlan,
         learning_rate: Any,
         ledger: PrivacyLedger | None = None,
-        engine: str = "loop",
+        engine: str = "bookkeeping",
         regulariser: Callable[[keras.Model], tf.Tensor] | None = None,
         *,
         physical_batch_size: int | None = None,
@@ -101,20 +98,22 @@ class DPTrainer:
         self.name = name
         self.part = part
         self.steps_taken = 0
-        self.engine = make_engine(engine, model, per_example_loss, plan.l2_norm_clip)
-        if ledger is not None and not self.engine.exact_sums:
+        self.engine = make_engine(
+            engine, model, per_example_loss, plan.l2_norm_clip, _largest_step(plan)
+        )
+        if ledger is not None and self.engine.rounding is None:
             raise InputError(
-                f"Expected an engine whose sums are exact for a run that is charged, "
+                "Expected an engine whose rounding is known where a ledger is charged, "
                 f"received engine={engine!r}: what the ledger states rests on that. "
-                "Use engine='loop', or no ledger."
+                "Use engine='bookkeeping' or 'loop', or no ledger."
             )
-        _refuse_large_steps(plan, self.engine)
         self.sampler = _make_sampler(plan, physical_batch_size)
         self.optimizer = DPKerasAdamOptimizer(
             l2_norm_clip=plan.l2_norm_clip,
             noise_multiplier=plan.noise_multiplier,
             expected_batch_size=plan.batch_size,
             learning_rate=learning_rate,
+            sensitivity=self.engine.sensitivity,
         )
         self._regulariser = regulariser
         self._num_records: int | None = None
@@ -163,10 +162,12 @@ class DPTrainer:
         if self._clipped_sum is None:
             self._remember(private_inputs)
         sums = self._private_sums(private_inputs, num_records, step)
-        public_sums = self.engine.zeros()
+        public_sums = None
         if num_public:
             public_sums = self._clipped_sum(public_inputs, np.ones(num_public, bool))
-        norm = self._update(sums, public_sums, tf.constant(num_public, tf.float32))
+        # Not within a graph: words for the noise come from the host.
+        released = self.optimizer.noised_mean(sums, public_sums, num_public)
+        norm = self._update(released)
         return {"step": self.steps_taken, "noised_gradient_norm": float(norm)}
 
     def state(self) -> dict[str, np.ndarray]:
@@ -243,6 +244,11 @@ class DPTrainer:
                 "Expected the same private records in every step, received another "
                 "number of them. Make a new plan and trainer for other records."
             )
+        if _largest_step(self.plan, len(private[0])) > self.engine.largest_step:
+            raise InputError(
+                "Expected about as many private records as the plan's num_examples="
+                f"{self.plan.num_examples}, received far more. Make a new plan."
+            )
         expected = self._structure or _structure(private)
         for name, arrays in (("private_inputs", private), ("public_inputs", public)):
             if arrays is not None and _structure(arrays) != expected:
@@ -279,36 +285,44 @@ class DPTrainer:
     def _private_sums(
         self, inputs: tuple[np.ndarray, ...], num_records: int, step: int
     ) -> list[tf.Tensor]:
-        sums = self.engine.zeros()
         if num_records == 0:
-            return sums
+            return self.engine.zeros()
+        sums = []
         for batch in self.sampler.draw(num_records, step):
             rows = tuple(x[batch.indices] for x in inputs)
-            part = self._clipped_sum(rows, batch.mask)
-            sums = [total + new for total, new in zip(sums, part, strict=True)]
-        return sums
+            sums.append(self._clipped_sum(rows, batch.mask))
+        if len(sums) == 1:
+            return sums[0]
+        return [
+            tf.add_n([tf.cast(part, tf.float64) for part in parts])
+            for parts in zip(*sums, strict=True)
+        ]
 
-    def _apply(
-        self, sums: list[tf.Tensor], public_sums: list[tf.Tensor], num_public: tf.Tensor
-    ) -> tf.Tensor:
+    def _apply(self, released: list[tf.Tensor]) -> tf.Tensor:
         regulariser = None
         if self._regulariser is not None:
             regulariser = lambda: self._regulariser(self.model)  # noqa: E731
-        released = self.optimizer.apply_clipped_sums(
-            self.engine.variables, sums, public_sums, num_public, regulariser
-        )
+        self.optimizer.apply_noised_mean(self.engine.variables, released, regulariser)
         return tf.linalg.global_norm(released)
 
 
-def _refuse_large_steps(plan: DPSGDPlan, engine: ClippingEngine) -> None:
+def _largest_step(plan: DPSGDPlan, num_records: int | None = None) -> int:
+    """How many records a step reads at most, but for a chance below 1e-15.
+
+    Without `num_records` there is room for a quarter more than `plan.num_examples`,
+    which may be noisy.
+    """
     expected = plan.num_examples if plan.sampling == "full_batch" else plan.batch_size
-    # A Poisson draw is larger than this with probability below 1e-15.
-    if 2 * expected + 100 > engine.largest_step:
-        raise InputError(
-            f"Expected at most {engine.largest_step // 2 - 50} examples a step for "
-            f"engine={engine.name!r}, so that their sum is exact, received "
-            f"{expected:g}. Use engine='loop' or smaller steps."
-        )
+    if num_records is None:
+        expected *= 1.25
+    else:
+        expected *= num_records / plan.num_examples
+    if plan.sampling == "full_batch":
+        return math.ceil(expected)
+    if plan.sampling == "once_per_epoch":
+        # A place holds one record more than another.
+        return math.ceil(expected + plan.batch_size)
+    return math.ceil(expected + 8.5 * math.sqrt(expected) + 40)
 
 
 def _make_sampler(

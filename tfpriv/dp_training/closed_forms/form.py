@@ -7,31 +7,23 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-UNIT_BITS = 40
-"""A clipped gradient is at most 2^40 units long."""
 
-GROUP_ROWS = 240
-"""Examples that are summed in one matrix product."""
-
-# 240 examples of at most 2^45 each stay below 2^53, up to which float64 counts.
-LARGEST_MASS = 2.0**45
-
-
-class Rounded(NamedTuple):
-    """Gradients of some examples, scaled and rounded to whole numbers.
+class Size(NamedTuple):
+    """How large the gradients of some examples are; floats (rows,) in float64.
 
     Attributes:
-        factors: tensors (rows, ...) from which `GradientForm.total` makes the sum;
-            the floating-point ones hold whole numbers in float64.
-        squared_norms: float64 (rows,). At least the squared norms of the rounded
-            gradients, save for a relative 2^-25 of floating-point error.
-        mass: float64 (rows,). At least the sum of the absolute values of whatever
-            `total` adds up for one example and coordinate.
+        squared_norm: at least the squared L2 norm of each gradient, save for a
+            relative 2^-24 of rounding.
+        squared_mass: at least the squared L2 norm of what each gradient becomes
+            when every product it is a sum of is replaced by its absolute value.
+            Rounding is proportional to it, and to how many products are added.
+        terms: at most how many products other than 0 the float32 sum of
+            `GradientForm.total` adds to one coordinate; 0 where it has none.
     """
 
-    factors: tuple[tf.Tensor, ...]
-    squared_norms: tf.Tensor
-    mass: tf.Tensor
+    squared_norm: tf.Tensor
+    squared_mass: tf.Tensor
+    terms: tf.Tensor
 
 
 class GradientForm(abc.ABC):
@@ -41,45 +33,56 @@ class GradientForm(abc.ABC):
         shape: the variable's.
     """
 
-    # How many factors `rounded` makes and `total` takes.
+    # How many factors `factors` makes and `total` takes.
     num_factors = 2
-    # How much shorter than the clip a gradient is made, relatively, so that its norm
-    # hardly ever is above the clip when it was rounded.
-    slack = 2.0**-22
+    # Whether `total` can sum in float32, which is worth it for large variables.
+    narrow = False
+    # How many times an example uses the variable.
+    positions = 1
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = tuple(shape)
 
-    @property
     @abc.abstractmethod
-    def raw(self) -> tuple[tf.Tensor, ...]:
-        """What was taken from the graph of the loss, each (rows, ...)."""
+    def size(self) -> Size:
+        """Norms of the gradients and how far they may be from them."""
 
     @abc.abstractmethod
-    def squared_norms(self) -> tf.Tensor:
-        """The squared L2 norm of each gradient, float64 (rows,)."""
-
-    @abc.abstractmethod
-    def rounded(self, scale: tf.Tensor) -> Rounded:
-        """Rounds the gradients times `scale` (rows,) to whole numbers."""
-
-    @abc.abstractmethod
-    def total(self, factors: tuple[tf.Tensor, ...], unit: float) -> tf.Tensor:
-        """Adds rounded gradients over their rows, in any number.
+    def factors(self, scale: tf.Tensor, kept: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """What the gradients times `scale` are made of, each (rows, ...).
 
         Args:
-            factors: of `Rounded`, at most `GROUP_ROWS` rows whose mass is at most
-                `LARGEST_MASS`. Then nothing is rounded, whatever the order.
-            unit: a power of two that the whole numbers are multiples of.
+            scale: (rows,), in float64, from 0 to 1.
+            kept: bool (rows,). Where it is False all numbers are 0.
+        """
+
+    @abc.abstractmethod
+    def total(self, factors: tuple[tf.Tensor, ...], narrow: bool) -> tf.Tensor:
+        """Adds gradients over their rows, in any number.
+
+        Args:
+            factors: as `factors` made them.
+            narrow: whether to sum in the factors' own precision and not in float64.
 
         Returns:
-            float64, of the variable's shape.
+            A tensor of the variable's shape.
         """
 
 
 def per_row(vector: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
     """Returns (rows,) as (rows, 1, ..., 1), to be broadcast over `like`."""
     return tf.reshape(vector, [-1] + [1] * (like.shape.rank - 1))
+
+
+def scaled(tensor: tf.Tensor, scale: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
+    """Returns `tensor` times a number a row, 0 where the row is not kept."""
+    product = tensor * per_row(tf.cast(scale, tensor.dtype), tensor)
+    return only(product, kept)
+
+
+def only(tensor: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
+    """Returns `tensor` with 0 in rows that are not kept, whatever they hold."""
+    return tf.where(per_row(kept, tensor), tensor, tf.zeros([], tensor.dtype))
 
 
 def wide(tensor: tf.Tensor) -> tf.Tensor:

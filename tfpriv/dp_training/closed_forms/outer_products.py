@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import math
 
 import tensorflow as tf
 
+from tfpriv.dp_training.clipping import wide_dtype
 from tfpriv.dp_training.closed_forms.form import (
     GradientForm,
-    Rounded,
-    per_row,
+    Size,
+    only,
     row_sums,
+    scaled,
     wide,
 )
 from tfpriv.dp_training.closed_forms.whole_gradients import WholeGradients
@@ -19,8 +20,8 @@ from tfpriv.dp_training.closed_forms.whole_gradients import WholeGradients
 # Matrices of at most as many entries are written out for every example: always,
 # and where that is less work than inner products of all pairs of positions.
 _SMALL, _MEDIUM = 2**12, 2**17
-# So few outer products are rarely 2^5 times as long together as their sum.
-_FEW = 2**8
+# Compiling takes longer than it saves for fewer numbers.
+_WORTH_COMPILING = 2**14
 
 
 class Windows:
@@ -71,6 +72,13 @@ class Windows:
         width = range(self.kernel[1])
         return tf.add_n([tokens[:, k : k + size, k : k + size] for k in width])
 
+    def squares(self, inputs: tf.Tensor) -> tf.Tensor:
+        """Squared lengths of windows, (rows, P)."""
+        if not self._slides(inputs):
+            return _squares(self.cut(inputs))
+        tokens, size = _squares(inputs[:, 0]), self._size(inputs)
+        return tf.add_n([tokens[:, k : k + size] for k in range(self.kernel[1])])
+
     def _slides(self, inputs: tf.Tensor) -> bool:
         return (
             inputs.shape[1] == self.kernel[0] == 1
@@ -90,10 +98,11 @@ class OuterProducts(GradientForm):
     arXiv:2110.05679, section 4, for several), and the sum over examples one
     product of matrices (Bu et al. 2023, arXiv:2210.00038).
 
-    Rounded, a gradient is the sum of outer products of the ROUNDED factors: whole
-    numbers, so that products and sums of them are exact as long as they stay below
-    2^53. How the scale is shared between the factors changes nothing but the size
-    of the rounding error, which is smallest where both factors add as much to it.
+    If no column of an example's (P, m) deltas has more than k numbers other than
+    0, a coordinate of the gradient adds up k products at most, and the sum of
+    their absolute values is a matrix whose squared norm is at most k times the sum
+    over p of |x_p|^2 |delta_p|^2 (Cauchy-Schwarz). Behind a maximum over time k is
+    1: only the window that a filter took has a gradient.
 
     Args:
         x: (rows, P, n), or (rows, H, W, C) with `windows`.
@@ -101,9 +110,6 @@ class OuterProducts(GradientForm):
         shape: the variable's, of n * m entries in this order.
         windows: how `x` is cut into (rows, P, n), for a convolution.
     """
-
-    # Rounding moves the norm by about 2^-21 of the clip.
-    slack = 2.0**-18
 
     def __init__(
         self,
@@ -113,17 +119,15 @@ class OuterProducts(GradientForm):
         windows: Windows | None = None,
     ) -> None:
         super().__init__(shape)
-        self.x = x
-        self.delta = delta
+        self.x = tf.cast(x, wide_dtype(x.dtype))
+        self.delta = tf.cast(delta, wide_dtype(delta.dtype))
         self.windows = windows
         self.positions = int(delta.shape[1])
         self.width = int(delta.shape[2])
         self.height = math.prod(self.shape) // self.width
-
-    @property
-    def raw(self) -> tuple[tf.Tensor, ...]:
-        """See `GradientForm`."""
-        return self.x, self.delta
+        # Of many positions that all count there are too many products for float32.
+        few = self.positions == 1 or windows is not None
+        self.narrow = few and self.x.dtype == self.delta.dtype == tf.float32
 
     @property
     def is_small(self) -> bool:
@@ -141,67 +145,58 @@ class OuterProducts(GradientForm):
     def written_out(self) -> WholeGradients:
         """The same gradients as matrices."""
         matrices = tf.matmul(wide(self.cut_x()), wide(self.delta), transpose_a=True)
-        return WholeGradients(matrices, self.raw, self.shape)
+        return WholeGradients(matrices, self.shape)
 
-    def squared_norms(self) -> tf.Tensor:
+    def size(self) -> Size:
         """See `GradientForm`."""
-        return _squared_norms(*self._pairs)
-
-    @functools.cached_property
-    def _pairs(self) -> tuple[tf.Tensor, tf.Tensor]:
-        return self._grams(wide(self.x), wide(self.delta))
-
-    def rounded(self, scale: tf.Tensor) -> Rounded:
-        """See `GradientForm`."""
-        x, delta = wide(self.x), wide(self.delta)
-        # |x| sqrt(m) and |delta| sqrt(n) are what the rounding of the other factor
-        # is multiplied by.
-        ours, theirs = (tf.linalg.trace(pairs) for pairs in self._pairs)
-        ours, theirs = tf.sqrt(ours * self.width), tf.sqrt(theirs * self.height)
-        share = tf.sqrt(tf.where((ours > 0) & (theirs > 0), theirs / ours, 1.0))
-        root = tf.sqrt(scale)
-        a = tf.round(x * per_row(root * share, x))
-        b = tf.round(delta * per_row(root / share, delta))
-        pairs = self._grams(a, b)
-        squares = _squared_norms(*pairs)
         if self.positions == 1:
-            # A coordinate is no longer than the gradient.
-            return Rounded((a, b), squares, tf.sqrt(squares))
-        # The sum over p of |a_p||b_p|: at least that of absolute values.
-        lengths = (tf.sqrt(tf.linalg.diag_part(one)) for one in pairs)
-        crude = tf.reduce_sum(math.prod(lengths), axis=1)
+            x = self.windows.cut(self.x) if self.windows else self.x
+            squares = row_sums(tf.square(wide(x))) * row_sums(
+                tf.square(wide(self.delta))
+            )
+            return Size(squares, squares, tf.ones_like(squares))
+        x = wide(self.x)
+        x_squares = self.windows.squares(x) if self.windows else _squares(x)
+        delta_squares, count = _column_statistics(self.delta)
+        lengths = x_squares * delta_squares
+        # Numbers below 2^-126 become 0 when x is scaled; see `BookkeepingEngine`.
+        lost = tf.reduce_sum(delta_squares, axis=1)
+        lost *= 2.0**-80 * self.positions * self.height
+        energy = tf.reduce_sum(lengths, axis=1)
+        if not self.narrow:
+            mass = tf.square(tf.reduce_sum(tf.sqrt(lengths), axis=1))
+            return Size(self._all_pairs(x, mass), mass + lost, tf.zeros_like(energy))
+        # Where no two deltas share a column their inner product is 0.
+        alone = count <= 1
+        mass = count * energy * (1.0 + 2.0**-20) + lost
+        squares = tf.cond(
+            tf.reduce_all(alone),
+            lambda: energy,
+            lambda: tf.where(alone, energy, self._all_pairs(x, mass)),
+        )
+        return Size(squares, mass, count)
+
+    def _all_pairs(self, x: tf.Tensor, mass: tf.Tensor) -> tf.Tensor:
+        """Squared norms from inner products of all pairs of positions."""
+        x_pairs = self.windows.gram(x) if self.windows else _gram(x)
+        squares = tf.reduce_sum(x_pairs * _gram(wide(self.delta)), axis=[1, 2])
         # The error of a sum of N products is at most N * 2^-52 times the sum of
         # their absolute values (Higham 2002, section 3.1).
         terms = self.height + self.width + self.positions**2 + 16
-        squares += terms * 2.0**-52 * tf.square(crude)
-        if self.positions <= _FEW:
-            return Rounded((a, b), squares, crude)
-        return Rounded((a, b), squares, self._mass(a, b))
+        return tf.maximum(squares, 0.0) + terms * 2.0**-52 * mass
 
-    def total(self, factors: tuple[tf.Tensor, ...], unit: float) -> tf.Tensor:
+    def factors(self, scale: tf.Tensor, kept: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """See `GradientForm`."""
-        a, b = factors
+        return scaled(self.x, scale, kept), only(self.delta, kept)
+
+    def total(self, factors: tuple[tf.Tensor, ...], narrow: bool) -> tf.Tensor:
+        """See `GradientForm`."""
+        a, b = factors if narrow else map(wide, factors)
         if self.windows:
             a = self.windows.cut(a)
         a = tf.reshape(a, [-1, self.height])
-        b = tf.reshape(b, [-1, self.width]) * unit
+        b = tf.reshape(b, [-1, self.width])
         return tf.reshape(tf.matmul(a, b, transpose_a=True), self.shape)
-
-    def _grams(self, x: tf.Tensor, delta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Inner products of the x_p and of the delta_p, (rows, P, P) each."""
-        if self.positions == 1:
-            x = self.windows.cut(x) if self.windows else x
-            squares = (row_sums(tf.square(factor)) for factor in (x, delta))
-            return tuple(square[:, tf.newaxis, tf.newaxis] for square in squares)
-        return self.windows.gram(x) if self.windows else _gram(x), _gram(delta)
-
-    def _mass(self, x: tf.Tensor, delta: tf.Tensor) -> tf.Tensor:
-        """The sum over p of the largest |x_p| times the largest |delta_p|."""
-        axes = list(range(1, x.shape.rank)) if self.windows else [2]
-        largest = tf.reduce_max(tf.abs(x), axis=axes)
-        if self.windows:
-            largest = largest[:, tf.newaxis]
-        return row_sums(largest * tf.reduce_max(tf.abs(delta), axis=2))
 
 
 def joined(forms: list[OuterProducts]) -> OuterProducts:
@@ -215,9 +210,27 @@ def joined(forms: list[OuterProducts]) -> OuterProducts:
     )
 
 
-def _squared_norms(x_pairs: tf.Tensor, delta_pairs: tf.Tensor) -> tf.Tensor:
-    return tf.maximum(tf.reduce_sum(x_pairs * delta_pairs, axis=[1, 2]), 0.0)
-
-
 def _gram(vectors: tf.Tensor) -> tf.Tensor:
     return tf.matmul(vectors, vectors, transpose_b=True)
+
+
+def _squares(vectors: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(tf.square(vectors), axis=-1)
+
+
+def _column_statistics(delta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Squared lengths (rows, P), and in how many positions a column is not 0 (rows,).
+
+    Both float64; the latter of the column where it is most.
+    """
+    large = math.prod(delta.shape) > _WORTH_COMPILING
+    return (_compiled_statistics if large else _statistics)(delta)
+
+
+def _statistics(delta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    nonzero = tf.reduce_sum(tf.cast(tf.not_equal(delta, 0), tf.int32), axis=1)
+    return _squares(wide(delta)), wide(tf.reduce_max(nonzero, axis=1))
+
+
+# In one go through memory.
+_compiled_statistics = tf.function(_statistics, autograph=False, jit_compile=True)

@@ -6,9 +6,9 @@ import tensorflow as tf
 
 from tfpriv.dp_training.closed_forms.form import (
     GradientForm,
-    Rounded,
-    per_row,
+    Size,
     row_sums,
+    scaled,
     wide,
 )
 
@@ -31,6 +31,7 @@ class TableRows(GradientForm):
     ) -> None:
         super().__init__(shape)
         self.ids = ids
+        self.positions = int(ids.shape[1])
         self.delta = delta
         equal = ids[:, :, tf.newaxis] == ids[:, tf.newaxis, :]
         places = tf.range(ids.shape[1])
@@ -40,28 +41,24 @@ class TableRows(GradientForm):
         grouped = tf.matmul(tf.cast(equal, tf.float64), wide(delta))
         self._grouped = tf.where(first[:, :, tf.newaxis], grouped, 0.0)
 
-    @property
-    def raw(self) -> tuple[tf.Tensor, ...]:
+    def size(self) -> Size:
         """See `GradientForm`."""
-        return self.ids, self.delta
+        squares = row_sums(tf.square(self._grouped))
+        lengths = tf.norm(wide(self.delta), axis=2)
+        mass = tf.square(tf.reduce_sum(lengths, axis=1))
+        return Size(squares, mass, tf.zeros_like(squares))
 
-    def squared_norms(self) -> tf.Tensor:
-        """See `GradientForm`."""
-        return row_sums(tf.square(self._grouped))
+    def factors(self, scale: tf.Tensor, kept: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """See `GradientForm`; ids are as they are."""
+        return self.ids, scaled(wide(self.delta), scale, kept)
 
-    def rounded(self, scale: tf.Tensor) -> Rounded:
-        """See `GradientForm`."""
-        units = tf.round(self._grouped * per_row(scale, self._grouped))
-        squares = row_sums(tf.square(units))
-        # A coordinate is no longer than the gradient.
-        return Rounded((self.ids, units), squares, tf.sqrt(squares))
-
-    def total(self, factors: tuple[tf.Tensor, ...], unit: float) -> tf.Tensor:
-        """See `GradientForm`."""
-        ids, units = factors
+    def total(self, factors: tuple[tf.Tensor, ...], narrow: bool) -> tf.Tensor:
+        """See `GradientForm`; always in float64."""
+        del narrow
+        ids, delta = factors
         size, width = self.shape
         return tf.math.unsorted_segment_sum(
-            tf.reshape(units * unit, [-1, width]), tf.reshape(ids, [-1]), size
+            tf.reshape(delta, [-1, width]), tf.reshape(ids, [-1]), size
         )
 
 

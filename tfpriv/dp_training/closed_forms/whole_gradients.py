@@ -6,9 +6,9 @@ import tensorflow as tf
 
 from tfpriv.dp_training.closed_forms.form import (
     GradientForm,
-    Rounded,
-    per_row,
+    Size,
     row_sums,
+    scaled,
     wide,
 )
 
@@ -18,43 +18,29 @@ class WholeGradients(GradientForm):
 
     Args:
         gradients: float64 (rows, *shape).
-        raw: what they were made of, (rows, ...) each.
         shape: the variable's.
     """
 
     num_factors = 1
 
-    def __init__(
-        self,
-        gradients: tf.Tensor,
-        raw: tuple[tf.Tensor, ...],
-        shape: tuple[int, ...],
-    ) -> None:
+    def __init__(self, gradients: tf.Tensor, shape: tuple[int, ...]) -> None:
         super().__init__(shape)
         self.gradients = gradients
-        self._raw = raw
 
-    @property
-    def raw(self) -> tuple[tf.Tensor, ...]:
+    def size(self) -> Size:
         """See `GradientForm`."""
-        return self._raw
+        squares = row_sums(tf.square(self._flat()))
+        return Size(squares, squares, tf.zeros_like(squares))
 
-    def squared_norms(self) -> tf.Tensor:
+    def factors(self, scale: tf.Tensor, kept: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """See `GradientForm`."""
-        return row_sums(tf.square(self._flat()))
+        return (scaled(self._flat(), scale, kept),)
 
-    def rounded(self, scale: tf.Tensor) -> Rounded:
-        """See `GradientForm`."""
-        flat = self._flat()
-        units = tf.round(flat * per_row(scale, flat))
-        squares = row_sums(tf.square(units))
-        # A coordinate is no longer than the gradient.
-        return Rounded((units,), squares, tf.sqrt(squares))
-
-    def total(self, factors: tuple[tf.Tensor, ...], unit: float) -> tf.Tensor:
-        """See `GradientForm`."""
-        (units,) = factors
-        return tf.reshape(tf.reduce_sum(units, axis=0), self.shape) * unit
+    def total(self, factors: tuple[tf.Tensor, ...], narrow: bool) -> tf.Tensor:
+        """See `GradientForm`; always in float64."""
+        del narrow
+        (gradients,) = factors
+        return tf.reshape(tf.reduce_sum(gradients, axis=0), self.shape)
 
     def _flat(self) -> tf.Tensor:
         return tf.reshape(self.gradients, [self.gradients.shape[0], -1])
@@ -78,20 +64,15 @@ def elementwise_gradients(
     rank = delta.shape.rank
     view = (1,) * (rank - len(view)) + tuple(view)
     product = wide(delta)
-    raw = [delta]
     if other is not None:
         other = tf.broadcast_to(other, delta.shape)
-        raw.append(other)
         product *= wide(other)
     axes = [axis for axis in range(1, rank) if view[axis] == 1]
     gradients = tf.reduce_sum(product, axis=axes) if axes else product
     gradients = tf.reshape(gradients, [delta.shape[0], *shape])
-    return WholeGradients(gradients, tuple(raw), shape)
+    return WholeGradients(gradients, shape)
 
 
 def added(forms: list[WholeGradients]) -> WholeGradients:
     """The gradient of a variable that is used several times."""
-    raw = tuple(tensor for form in forms for tensor in form.raw)
-    return WholeGradients(
-        tf.add_n([form.gradients for form in forms]), raw, forms[0].shape
-    )
+    return WholeGradients(tf.add_n([form.gradients for form in forms]), forms[0].shape)
