@@ -46,7 +46,7 @@ _PUBLIC = (
 _DECLARED = "the label names, which were declared public"
 _FLOATS = (
     "the discriminator's Gaussian noise is drawn as float64 numbers and taken as "
-    "exact; the clipped sums that it is added to are exact",
+    "exact; it is scaled for the rounding of the clipped sums that it is added to",
 )
 
 
