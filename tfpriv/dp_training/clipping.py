@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import abc
 import importlib
+import logging
 import math
 from collections.abc import Callable, Sequence
 
@@ -19,6 +20,8 @@ import tensorflow as tf
 from tfpriv import _validation
 from tfpriv._errors import InputError
 from tfpriv.dp_training.independence import refuse_layers_that_mix
+
+_LOG = logging.getLogger(__name__)
 
 PerExampleLoss = Callable[..., tf.Tensor]
 """`per_example_loss(model, *inputs)` -> float tensor (batch,): one loss an example."""
@@ -205,6 +208,27 @@ def register_engine(
 def engine_names() -> list[str]:
     """Returns the names that `make_engine` takes."""
     return sorted({*_MODULES, *_ENGINES})
+
+
+def make_engine_for(
+    name: str,
+    model: keras.Model,
+    per_example_loss: PerExampleLoss,
+    l2_norm_clip: float,
+    largest_step: int,
+) -> ClippingEngine:
+    """As `make_engine`, but the loop takes the steps that are too large for `name`."""
+    engine = make_engine(name, model, per_example_loss, l2_norm_clip)
+    if largest_step > engine.most_examples and name != "loop":
+        _LOG.warning(
+            "Steps of %r fall back to the loop, which is slower: engine=%r adds up at "
+            "most %d examples a step.",
+            model.name,
+            name,
+            engine.most_examples,
+        )
+        name = "loop"
+    return make_engine(name, model, per_example_loss, l2_norm_clip, largest_step)
 
 
 def make_engine(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import zipfile
@@ -15,7 +16,7 @@ import tensorflow as tf
 from tfpriv import _files, _validation
 from tfpriv._errors import BudgetExceeded, InputError
 from tfpriv.accounting import Compose, DPSGDPlan, PrivacyLedger
-from tfpriv.dp_training.clipping import PerExampleLoss, make_engine
+from tfpriv.dp_training.clipping import PerExampleLoss, make_engine_for
 from tfpriv.dp_training.cyclic_sampler import CyclicSampler
 from tfpriv.dp_training.optimizer import DPKerasAdamOptimizer
 from tfpriv.dp_training.sampler import PoissonSampler
@@ -62,7 +63,7 @@ class DPTrainer:
         learning_rate: float or a `tf_keras` schedule.
         ledger: PrivacyLedger, or None: then only `plan.steps` is a limit.
         engine: str. A name of `clipping.engine_names()`; with a ledger, of one
-            whose rounding is known.
+            whose rounding is known. Steps too large for it are left to the loop.
         regulariser: `(model)` -> scalar tensor, of the weights alone; added after
             the noise.
         physical_batch_size: int. Rows that are computed at once; by default
@@ -98,9 +99,10 @@ class DPTrainer:
         self.name = name
         self.part = part
         self.steps_taken = 0
-        self.engine = make_engine(
-            engine, model, per_example_loss, plan.l2_norm_clip, _largest_step(plan)
+        self._make_engine = functools.partial(
+            make_engine_for, engine, model, per_example_loss, plan.l2_norm_clip
         )
+        self.engine = self._make_engine(_largest_step(plan))
         if ledger is not None and self.engine.rounding is None:
             raise InputError(
                 "Expected an engine whose rounding is known where a ledger is charged, "
@@ -244,11 +246,6 @@ class DPTrainer:
                 "Expected the same private records in every step, received another "
                 "number of them. Make a new plan and trainer for other records."
             )
-        if _largest_step(self.plan, len(private[0])) > self.engine.largest_step:
-            raise InputError(
-                "Expected about as many private records as the plan's num_examples="
-                f"{self.plan.num_examples}, received far more. Make a new plan."
-            )
         expected = self._structure or _structure(private)
         for name, arrays in (("private_inputs", private), ("public_inputs", public)):
             if arrays is not None and _structure(arrays) != expected:
@@ -259,6 +256,11 @@ class DPTrainer:
 
     def _remember(self, private: tuple[np.ndarray, ...]) -> None:
         self._num_records = len(private[0])
+        largest = _largest_step(self.plan, self._num_records)
+        if largest > self.engine.largest_step:
+            # More than the plan's number, which may be noisy. No engine that it takes
+            # rounds by more than the one that the noise was scaled for.
+            self.engine = self._make_engine(largest)
         self._structure = _structure(private)
         # One trace for private and public batches alike, whatever their sizes.
         signature = tuple(tf.TensorSpec((None, *s), d) for s, d in self._structure)
