@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 BATCH, VOCABULARY, LENGTH = 64, 5000, 20
+ROLLOUTS = 16
 CLIP, SIGMA, LEARNING_RATE = 1.0, 1.0, 1e-3
 ACCOUNT = "account --examples 1956 --batch 64 --steps 306 --noise-multiplier 1"
 Runs = dict[str, Callable[[], None]]
@@ -64,6 +65,13 @@ def _generator(units: int, seed: int, slow: bool) -> Runs:
     ids = np.random.default_rng(seed).integers(2, VOCABULARY, (BATCH, LENGTH), np.int32)
     make = lambda: Generator(VOCABULARY, LENGTH, units=units, seed=seed)  # noqa: E731
     return _steps(make, ids, seed, labels=ids, slow=slow)
+
+
+def rewards(seed: int) -> Runs:
+    """Rewards of 64 sequences of 20 tokens, by SeqGAN's full discriminator."""
+    from experiments.benchmarks.rollouts import make_rewards
+
+    return make_rewards(BATCH, LENGTH, VOCABULARY, ROLLOUTS, seed)
 
 
 def _steps(
@@ -149,4 +157,5 @@ CONTESTS: dict[str, Callable[[int], Runs]] = {
     "LSTM generator step, 32 units": small_generator,
     "LSTM generator step, 256 units": large_generator,
     "Logistic step": logistic,
+    "SeqGAN rewards, 16 rollouts": rewards,
 }

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from experiments.benchmarks import report
 from experiments.benchmarks.__main__ import main, take_turns
 from experiments.benchmarks.contests import CONTESTS
+from experiments.benchmarks.rollouts import PublishedRewards
+from tfpriv.seqgan import sampling
+from tfpriv.seqgan.discriminator import Discriminator
+from tfpriv.seqgan.generator import Generator
+from tfpriv.seqgan.rewards import rollout_reward
 
 
 def test_ratio_is_taken_within_rounds():
@@ -52,3 +60,25 @@ def test_quick_run_times_every_contest(tmp_path):
     page = (tmp_path / "results.md").read_text()
     assert all(row["contestant"] in page for row in found["summary"])
     assert (tmp_path / "turns.png").stat().st_size > 0
+
+
+def test_rewards_of_the_published_algorithm_are_ours():
+    """In distribution: both are means of as many rollouts as make a small error."""
+    rollouts = 300
+    generator = Generator(12, 5, 4, 6, end_id=None, seed=0)
+    discriminator = Discriminator(12, 5, 4, (1, 2), 6, seed=1)
+    ids = tf.constant(generator.sample(6, seed=2))
+    # Or it would call everything a half.
+    untrained = discriminator(ids).numpy()
+    kernel, bias = discriminator.head.trainable_variables
+    kernel.assign(kernel * 2 / untrained.std(axis=0).max())
+    bias.assign(-discriminator(ids).numpy().mean(axis=0))
+    published = PublishedRewards(generator, discriminator, rollouts)(ids).numpy()
+    reward = rollout_reward(generator, discriminator, rollouts=rollouts)
+    ours = reward(ids, sampling.fresh_seed(3)).numpy()
+    # A score is in [0, 1]: deviation 1/2 at most. Five deviations of the difference.
+    assert np.abs(published - ours).max() < 5 * 0.5 * math.sqrt(2 / rollouts)
+    assert np.ptp(ours) > 0.3
+    # The twin of another prefix length is none.
+    assert np.abs(published[:, :-1] - ours[:, 1:]).max() > 0.2
+    np.testing.assert_allclose(published[:, -1], ours[:, -1], rtol=1e-5)
