@@ -130,7 +130,10 @@ def _combine(
     public: list[tf.Tensor],
     size: tf.Tensor,
 ) -> list[tf.Tensor]:
-    totals = [tf.cast(x, tf.float64) + n for x, n in zip(private, noise, strict=True)]
+    totals = [
+        tf.cast(x, tf.float64) + tf.cast(n, tf.float64)
+        for x, n in zip(private, noise, strict=True)
+    ]
     if public:
         pairs = zip(totals, public, strict=True)
         totals = [total + tf.cast(x, tf.float64) for total, x in pairs]
