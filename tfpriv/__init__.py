@@ -12,6 +12,7 @@ is first used.
 - `tfpriv.layers`: masks, bounds and noise as Keras layers.
 - `tfpriv.dp_training` and `tfpriv.seqgan`: DP-SGD for Keras models, and the networks.
 - `tfpriv.serving`: finished models for TensorFlow Serving, and a client.
+- `tfpriv.beam`: the same release over a corpus of any size, on Apache Beam.
 - `tfpriv.attacks` and `tfpriv.evaluation`: does it hold, and how good is the text.
 
 >>> import tfpriv
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tfpriv import (
         accounting,
         attacks,
+        beam,
         datasets,
         dp_training,
         evaluation,
@@ -59,6 +61,7 @@ __all__ = [
     "__version__",
     "accounting",
     "attacks",
+    "beam",
     "datasets",
     "dp_training",
     "evaluation",
@@ -74,6 +77,7 @@ _SUBPACKAGES = frozenset(
     {
         "accounting",
         "attacks",
+        "beam",
         "datasets",
         "dp_training",
         "evaluation",

@@ -2,8 +2,9 @@
 
 `read_table` and `write_table` take CSV, TSV, JSONL and TFRecord files, `split` makes
 parts in which one record moves no other, `load` and `prepare` know the named data
-sets. `builders/` holds the TensorFlow Datasets builders. Nothing here imports
-TensorFlow until a TFRecord or a `tf.data.Dataset` is asked for.
+sets, `write_tfds` writes a folder that TensorFlow Datasets reads. `builders/` holds
+the TensorFlow Datasets builders. Nothing here imports TensorFlow until a TFRecord or a
+`tf.data.Dataset` is asked for.
 """
 
 from tfpriv.datasets.plain_texts import read_texts
@@ -12,6 +13,7 @@ from tfpriv.datasets.registry import data_folder, load, names, prepare, read
 from tfpriv.datasets.sentiment import vader_sentiment, with_vader_labels
 from tfpriv.datasets.splits import Splits, split
 from tfpriv.datasets.text_dataset import TextDataset, concatenate
+from tfpriv.datasets.tfds_folder import feature_spec, write_tfds
 from tfpriv.datasets.writers import guard_formula, write_table
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "TextDataset",
     "concatenate",
     "data_folder",
+    "feature_spec",
     "guard_formula",
     "load",
     "names",
@@ -30,4 +33,5 @@ __all__ = [
     "vader_sentiment",
     "with_vader_labels",
     "write_table",
+    "write_tfds",
 ]
