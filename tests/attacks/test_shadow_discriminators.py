@@ -43,6 +43,7 @@ def test_seeds_start_from_other_weights_unless_weights_are_given():
         assert kept(rows, rows, seed=seed) == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_private_shadows_take_the_steps_of_their_plan_and_fresh_noise():
     rows = small.rows(21, 1)
     start = small.discriminator(7).get_weights()

@@ -99,6 +99,7 @@ def test_fit_trains_within_its_budget(kind, capsys):
     assert ours.plan.steps == 4
 
 
+@pytest.mark.slow
 def test_it_learns():
     x = np.random.default_rng(0).normal(size=(1000, 3)).astype(np.float32)
     y = (x.sum(axis=1) > 0).astype(np.int32)
@@ -108,6 +109,7 @@ def test_it_learns():
     assert ours.evaluate(x, y, verbose=0, return_dict=True)["accuracy"] > 0.85
 
 
+@pytest.mark.slow
 def test_callbacks_set_the_learning_rate_and_stop():
     rates = []
 

@@ -205,6 +205,7 @@ def run(tmp_path, monkeypatch):
     return call
 
 
+@pytest.mark.slow
 def test_every_cell_is_run_once_and_the_report_is_whole(run, tmp_path):
     only = ["--only", "original", "seqgan", "paper", "default@8"]
     assert run("--seeds", "0", *only)[1] == [(0, arm) for arm in only[1:]]
@@ -219,6 +220,7 @@ def test_every_cell_is_run_once_and_the_report_is_whole(run, tmp_path):
     assert "python -m experiments.dp_seqgan --seeds 0 1 --output DIR" in text
 
 
+@pytest.mark.slow
 def test_all_arms_but_the_long_one_run_by_default(run):
     code, done = run("--seeds", "3")
     assert code == 0

@@ -161,6 +161,7 @@ def test_other_faults_of_a_stream_stay_what_they_are():
         list(checked(stream(TARGETS).map(_unread)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eagerly", [True, False])
 def test_models_tell_it_as_well(eagerly, tokenizer):
     model = build(RMAT, tokenizer)

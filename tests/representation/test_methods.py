@@ -174,6 +174,7 @@ def test_xla_computes_the_same_gradients(tokenizer, rows):
         np.testing.assert_allclose(ours, theirs, atol=1e-4 * scale)
 
 
+@pytest.mark.slow
 def test_trains_under_xla_and_remembers_it(tokenizer, tmp_path):
     model = build(RMAT, tokenizer, mask_rate=0.2)
     model.compile(jit_compile=True)

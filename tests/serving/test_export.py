@@ -268,6 +268,7 @@ def test_an_example_without_text_is_refused(served):
             served["tf_example"](examples=tf.constant([bad]))
 
 
+@pytest.mark.slow
 def test_no_device_of_random_bits_means_no_release(parts, tmp_path):
     """The same graph, where /dev/urandom is not: nothing comes out."""
     broken = shutil.copytree(parts["client"], tmp_path / "1")

@@ -240,6 +240,7 @@ def test_statement_and_labels_travel_along(model, folder):
     }
 
 
+@pytest.mark.slow
 def test_a_class_that_chose_its_network_draws_from_it(model, tmp_path):
     vocabulary = model.method.prior.vocabulary
     words = WordIds(range(UNK + 1, UNK + 7))
