@@ -280,6 +280,7 @@ class HalfTheStepsStated(DPModel):
         return PrivacyStatement([PrivateRead("training", event)], delta=self.delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", [TwoThirdsOfTheNoise, SpentTwice, HalfTheStepsStated])
 def test_a_broken_twin_is_refused(twin):
     with pytest.raises((AssertionError, pytest.fail.Exception)):

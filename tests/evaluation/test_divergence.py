@@ -51,6 +51,7 @@ def test_alike_vectors_are_near_and_others_are_far():
     assert far.area.high < alike.area.low
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_area_of_the_sources():
     """Points on four corners: k-means finds them, and the true area is known."""
     corners = np.eye(4)

@@ -58,6 +58,7 @@ def fn_args(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_run_fn_trains_and_exports_what_tfx_pushes(fn_args):
     run_fn(fn_args)
     folder = Path(fn_args.serving_model_dir)

@@ -147,6 +147,7 @@ def test_trains_in_a_graph(tokenizer):
     assert model.encode(TEXTS[:5]).shape == (5, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [3, 12])
 def test_xla_computes_the_same_gradients(tokenizer, rows):
     model = build(Unprotected, tokenizer, dropout=0.0)

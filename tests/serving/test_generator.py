@@ -143,6 +143,7 @@ def test_every_token_has_the_probability_that_the_model_gives_it(model):
     assert np.abs(laws[0] - laws[1]).max() > 2 * apart(DRAWS, np.inf)
 
 
+@pytest.mark.slow
 def test_less_temperature_draws_fewer_words(model):
     distinct = [len(np.unique(np.concatenate(in_graph(model, 0, t)))) for t in (0.1, 3)]
     assert distinct[0] < distinct[1]
