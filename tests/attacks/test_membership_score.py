@@ -256,6 +256,7 @@ def test_a_broken_twin_is_rejected(twin, check):
         check(twin())
 
 
+@pytest.mark.slow
 def test_intervals_hold_as_often_as_they_say():
     rng = np.random.default_rng(2)
     # Members are one unit higher: the area is Phi(1 / sqrt 2), the best advantage

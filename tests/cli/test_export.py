@@ -121,6 +121,7 @@ def test_an_encoder_of_a_data_set_with_a_budget_needs_leave(
     assert budget.noted == ("an exported encoder trained on it",)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_a_synthesis_becomes_a_generator(private, run, refused, tmp_path):
     output = tmp_path / "out"

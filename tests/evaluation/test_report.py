@@ -290,6 +290,7 @@ def test_a_twin_that_tells_more_than_the_release_is_refused(twin, tmp_path):
         leaves_alone(twin, run, tmp_path)
 
 
+@pytest.mark.slow
 def test_pages_are_the_same_when_made_again_and_hold_no_date(tmp_path):
     run = synthetic_run(tmp_path / "run")
     assert outside(run) == outside(run)

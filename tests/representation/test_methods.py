@@ -56,7 +56,14 @@ METHODS = {
     "cape": (CAPE, {"post_units": (8, 8)}),
     "none": (Unprotected, {}),
 }
-each_method = pytest.mark.parametrize("name", METHODS)
+# RMAT always; the others share its house, and take as long again.
+each_method = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if "rmat" in name else pytest.mark.slow)
+        for name in METHODS
+    ],
+)
 
 
 @each_method
@@ -114,7 +121,16 @@ def test_preset_is_read_back(name, tokenizer, tmp_path):
         np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
 
 
-@pytest.mark.parametrize("name", ["rmat", "rmat-code", "rmat-paper", "dpnr", "cape"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rmat",
+        "rmat-code",
+        "rmat-paper",
+        "dpnr",
+        pytest.param("cape", marks=pytest.mark.slow),
+    ],
+)
 def test_every_call_and_every_load_has_noise_of_its_own(name, tokenizer, tmp_path):
     method, settings = METHODS[name]
     model = build(method, tokenizer, **settings)

@@ -157,6 +157,7 @@ def test_every_reward_runs_all_three_stages(corpus, reward):
     assert all(np.isfinite(list(p.metrics.values())).all() for p in seen)
 
 
+@pytest.mark.slow
 def test_a_run_taken_up_after_any_stage_ends_where_an_unbroken_one_does(corpus):
     schedule = {
         "validation_ids": corpus[:4],

@@ -26,6 +26,9 @@ from tfpriv.text import Vocabulary
 from tfpriv.text.tokenizer import KINDS, MARKS, SMILEYS, Tokenizer
 from tfpriv.text.vocabulary import PAD, START, UNK
 
+# Graphs of a whole generator: a minute in all.
+pytestmark = pytest.mark.slow
+
 DATA = TextDataset(tuple(TEXTS), labels=tuple(LABELS), label_column="CLASS")
 COUNT, DRAWS = 1500, 100_000
 
@@ -143,7 +146,6 @@ def test_every_token_has_the_probability_that_the_model_gives_it(model):
     assert np.abs(laws[0] - laws[1]).max() > 2 * apart(DRAWS, np.inf)
 
 
-@pytest.mark.slow
 def test_less_temperature_draws_fewer_words(model):
     distinct = [len(np.unique(np.concatenate(in_graph(model, 0, t)))) for t in (0.1, 3)]
     assert distinct[0] < distinct[1]
@@ -241,7 +243,6 @@ def test_statement_and_labels_travel_along(model, folder):
     }
 
 
-@pytest.mark.slow
 def test_a_class_that_chose_its_network_draws_from_it(model, tmp_path):
     vocabulary = model.method.prior.vocabulary
     words = WordIds(range(UNK + 1, UNK + 7))
@@ -262,7 +263,6 @@ def test_a_class_that_chose_its_network_draws_from_it(model, tmp_path):
     assert found <= {vocabulary.tokens[i] for i in words.tokens}
 
 
-@pytest.mark.slow
 def test_networks_of_the_control_draw_as_the_model_does(tmp_path):
     with small_world():
         model = tfpriv.DPSeqGAN.seqgan(published=TINY).fit(DATA)
