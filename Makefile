@@ -4,6 +4,8 @@
 VENV ?= .venv
 # Options for a target's program: make test ARGS="-k accounting"
 ARGS ?=
+# Processes of tests side by side, of one thread and up to 4 GB each.
+JOBS ?= 2
 
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --no-input -qq
 LOCKED = $(VENV)/.tfpriv-locked
@@ -21,7 +23,7 @@ demo: $(INSTALLED)  ## a private sample in: a synthetic CSV, and representations
 	@$(VENV)/bin/tfpriv demo --output demo $(ARGS)
 
 test: $(INSTALLED)  ## all tests but the slow ones, doctests included
-	@$(VENV)/bin/python -m pytest $(ARGS)
+	@$(VENV)/bin/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
 
 slow: $(INSTALLED)  ## the slow tests alone
 	@$(VENV)/bin/python -m pytest -m slow $(ARGS)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import gc
-import importlib.metadata
-import os
-import platform
 import time
-from pathlib import Path
 from typing import Any
 
+from experiments._cells.machine import machine, versions
 from experiments._synthesis.measures import (
     Figures,
     downstream,
@@ -26,15 +23,6 @@ from tfpriv.seqgan.class_gan import GANSettings
 from tfpriv.seqgan.dp_seqgan import DPSeqGAN
 from tfpriv.seqgan.published import PublishedSettings
 
-PACKAGES = (
-    "tensorflow",
-    "keras",
-    "tensorflow-privacy",
-    "dp-accounting",
-    "opendp",
-    "numpy",
-    "scikit-learn",
-)
 _EXAMPLES = 20
 
 
@@ -178,26 +166,3 @@ def _forget() -> None:
 
     keras.backend.clear_session(free_memory=True)
     gc.collect()
-
-
-def machine() -> str:
-    """Processor and number of cores, in words."""
-    name = platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        lines = info.read_text(encoding="utf-8", errors="replace").splitlines()
-        names = [line for line in lines if line.startswith("model name")]
-        if names:
-            name = names[0].partition(":")[2].strip()
-    return f"{name}, {os.cpu_count()} cores"
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of what the figures depend on."""
-    from tfpriv import __version__
-
-    return {
-        "tfpriv": __version__,
-        "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in PACKAGES},
-    }

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.stderr.write(f"{time.strftime('%H:%M:%S')} seed {seed}: {contest}\n")
             measurements += take_turns(contest, seed, **effort)
     # It imports TensorFlow, so not before the processes were timed.
-    from experiments._synthesis.cells import machine, versions
+    from experiments._cells.machine import machine, versions
 
     results = {
         "experiment": "benchmarks",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments._synthesis.cells import machine, versions
+from experiments._cells.machine import machine, versions
 from experiments.dp_seqgan import cells
 from experiments.dp_seqgan.settings import CANARIES, Settings
 from tfpriv.attacks.canaries import (

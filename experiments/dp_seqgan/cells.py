@@ -13,7 +13,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from experiments._synthesis.cells import machine, make_model, versions
+from experiments._cells.machine import machine, versions
+from experiments._synthesis.cells import make_model
 from experiments._synthesis.measures import downstream
 from experiments.dp_seqgan import measures
 from experiments.dp_seqgan.settings import ARMS, ORIGINAL, Settings

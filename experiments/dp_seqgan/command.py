@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from experiments._cells.cell_folder import Cell, CellFolder
+from experiments._cells.options import make_parser
+from experiments._cells.progress import say
 from experiments.dp_seqgan import report
 from experiments.dp_seqgan.settings import (
     ARMS,
@@ -19,7 +20,6 @@ from experiments.dp_seqgan.settings import (
     Settings,
 )
 from tfpriv._errors import InputError
-from tfpriv._files import PUBLIC, write_json
 from tfpriv._quiet import quiet_import
 
 RunCell = Callable[[Settings, str, int, Path], dict[str, Any]]
@@ -40,65 +40,47 @@ def main(
     Returns:
         Exit code: 2 for what is found before work starts.
     """
-    options = _options(arguments)
+    from tfpriv import datasets
+
+    options = make_parser(
+        "dp_seqgan",
+        "DP-SeqGAN's table 1 and figures 3 and 4 on YouTube spam.",
+        arms=f"some of {' '.join([*ARMS, *CANARY_ARMS])}; all but seqgan_full, if not "
+        "given",
+    ).parse_args(arguments)
     if options.quick:
         settings = settings.quick()
     try:
         arms = _arms(options.only)
-        folder = _prepare(settings, options)
+        datasets.read(settings.study.dataset)
+        folder = CellFolder(options.output, settings.to_json())
     except (InputError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    seeds = options.seeds if options.seeds is not None else list(settings.seeds)
-    for seed in seeds:
+    work = folder.path / "work"
+    work.mkdir(exist_ok=True)
+    run_cell = run_cell or _run_cell
+    cells = []
+    for seed in options.seeds or settings.seeds:
         for arm in arms:
             name = f"seed{seed}_{arm.replace('/', '_')}"
-            path = folder / "cells" / f"{name}.json"
-            if path.exists():
-                continue
-            _say(f"seed {seed}: {arm}")
-            run = run_cell or _runner(arm)
-            cell = run(settings, arm, seed, folder / "work" / name)
-            write_json(path, cell, mode=PUBLIC)
-            _say(f"seed {seed}: {arm} took {cell['seconds']:.0f} s")
-            report.write(settings, folder, quick=options.quick)
-    report.write(settings, folder, quick=options.quick)
-    _say(f"wrote {folder / 'results.md'}")
+            run = partial(run_cell, settings, arm, seed, work / name)
+            cells.append(Cell(name, f"seed {seed}: {arm}", run))
+    write_report = partial(report.write, settings, folder, quick=options.quick)
+    folder.complete(cells, write_report)
+    write_report()
+    say(f"wrote {folder.path / 'results.md'}")
     return 0
 
 
-def _runner(arm: str) -> RunCell:
-    """What makes a cell; not before: a report of finished ones needs no TensorFlow."""
+def _run_cell(settings: Settings, arm: str, seed: int, work: Path) -> dict[str, Any]:
+    # Not before: a report of finished cells needs no TensorFlow.
     with quiet_import():
         from experiments.dp_seqgan.canary_cells import run_canary_cell
         from experiments.dp_seqgan.cells import run_cell
 
-    return run_canary_cell if arm.startswith(CANARIES) else run_cell
-
-
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.dp_seqgan",
-        description="DP-SeqGAN's table 1 and figures 3 and 4 on YouTube spam.",
-    )
-    parser.add_argument("--quick", action="store_true", help="smallest sizes")
-    parser.add_argument(
-        "--seeds", type=int, nargs="+", metavar="N", help="one run of every arm a seed"
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("runs/dp_seqgan"),
-        help="folder of the run; given again, the run goes on",
-    )
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        metavar="ARM",
-        help=f"some of {' '.join([*ARMS, *CANARY_ARMS])}; all but seqgan_full, if not "
-        "given",
-    )
-    return parser.parse_args(arguments)
+    run = run_canary_cell if arm.startswith(CANARIES) else run_cell
+    return run(settings, arm, seed, work)
 
 
 def _arms(only: Sequence[str] | None) -> list[str]:
@@ -110,35 +92,3 @@ def _arms(only: Sequence[str] | None) -> list[str]:
                 f"Expected --only to name some of {', '.join(known)}, received {arm!r}."
             )
     return arms
-
-
-def _prepare(settings: Settings, options: argparse.Namespace) -> Path:
-    """Checks data and folder before any work; several runs may share a folder."""
-    from tfpriv import datasets
-
-    folder: Path = options.output
-    wanted = json.loads(json.dumps(settings.to_json()))
-    kept = folder / "settings.json"
-    folder.mkdir(parents=True, exist_ok=True)
-    if kept.exists():
-        saved = json.loads(kept.read_text(encoding="utf-8"))
-        changed = [key for key in wanted if saved.get(key) != wanted[key]]
-        if changed:
-            raise InputError(
-                f"Expected {folder} to hold a run of these settings, received one "
-                f"of another {changed[0]}. Choose another --output."
-            )
-    elif any(folder.iterdir()):
-        raise InputError(
-            f"Expected an empty folder, received {folder}. Choose another --output."
-        )
-    datasets.read(settings.study.dataset)
-    for name in ("cells", "work"):
-        (folder / name).mkdir(exist_ok=True)
-    write_json(kept, wanted, mode=PUBLIC)
-    return folder
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {line}\n")
-    sys.stderr.flush()

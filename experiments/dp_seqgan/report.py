@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments._cells.cell_folder import CellFolder
 from experiments._synthesis.figures import Interval
 from experiments.dp_seqgan import figures, plots, tables
 from experiments.dp_seqgan.settings import ARMS, CANARY_ARMS, Settings
@@ -25,18 +26,15 @@ REMARKS = (
 )
 
 
-def write(settings: Settings, folder: Path, *, quick: bool) -> None:
+def write(settings: Settings, folder: CellFolder, *, quick: bool) -> None:
     """Writes results.json, results.md and the plots, if there is any cell."""
-    cells = [
-        json.loads(path.read_text(encoding="utf-8"))
-        for path in sorted((folder / "cells").glob("*.json"))
-    ]
+    cells = folder.finished()
     if not cells:
         return
     found = results(settings, cells, quick=quick)
-    write_json(folder / "results.json", found, mode=PUBLIC)
-    pictures = plots.write(folder, found)
-    with atomic_write(folder / "results.md", mode=PUBLIC) as file:
+    write_json(folder.path / "results.json", found, mode=PUBLIC)
+    pictures = plots.write(folder.path, found)
+    with atomic_write(folder.path / "results.md", mode=PUBLIC) as file:
         file.write(markdown(found, pictures))
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import importlib.metadata
 import math
-import sys
 import time
 from typing import Any
 
@@ -13,7 +11,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from experiments._synthesis.cells import machine, versions
+from experiments._cells.machine import machine, versions
+from experiments._cells.progress import say
 from experiments.rmat_tables import data, measures, models
 from experiments.rmat_tables.settings import Arm, Settings
 from tfpriv.datasets.md_gender import SENTIMENTS
@@ -83,15 +82,14 @@ def run_cell(settings: Settings, dataset: str, arm: Arm, seed: int) -> Json:
         cell |= _measure(settings, arm, model, train, test)
     cell["seconds"] = round(time.monotonic() - start, 1)
     _forget()
-    more = {name: importlib.metadata.version(name) for name in _MORE_VERSIONS}
-    cell["machine"], cell["versions"] = machine(), {**versions(), **more}
+    cell["machine"], cell["versions"] = machine(), versions(*_MORE_VERSIONS)
     cell["finished"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return cell
 
 
 def _say_epoch(epoch: int, logs: dict[str, float]) -> None:
     figures = ", ".join(f"{name} {value:.3f}" for name, value in logs.items())
-    sys.stderr.write(f"{time.strftime('%H:%M:%S')} epoch {epoch + 1}: {figures}\n")
+    say(f"epoch {epoch + 1}: {figures}")
 
 
 def _measure(

@@ -8,32 +8,26 @@ cores; `--quick` takes under a minute and its figures mean nothing.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import platform
 import sys
-import time
-from pathlib import Path
 
+from experiments._cells.machine import machine, versions
+from experiments._cells.options import make_parser
+from experiments._cells.progress import say
 from tfpriv._quiet import quiet_import
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs every seed and writes results.json, results.md and tradeoff.png."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--output", type=Path, default=Path("runs/seqgan_oracle"))
+    parser = make_parser("seqgan_oracle", __doc__.splitlines()[0])
+    parser.set_defaults(seeds=[0])
     options = parser.parse_args(arguments)
 
     import numpy
 
     with quiet_import():
-        import tensorflow as tf
-
+        from experiments.seqgan_oracle.runner import Seed
     from experiments.seqgan_oracle import report
-    from experiments.seqgan_oracle.runner import Seed
     from experiments.seqgan_oracle.schedule import FULL, QUICK
     from tfpriv._files import PUBLIC, write_json
 
@@ -57,10 +51,6 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         write_json(kept, schedule.to_json(), mode=PUBLIC)
 
-    def say(line: str) -> None:
-        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {line}\n")
-        sys.stderr.flush()
-
     seeds = {}
     for seed in options.seeds:
         folder = options.output / f"seed_{seed}"
@@ -80,8 +70,8 @@ def main(arguments: list[str] | None = None) -> int:
                 for name in names
             },
             "curves": {str(seed): parts for seed, parts in seeds.items()},
-            "versions": {"tensorflow": tf.__version__, "numpy": numpy.__version__},
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+            "versions": versions(),
+            "machine": machine(),
         }
         write_json(options.output / "results.json", results, mode=PUBLIC)
         report.write_markdown(options.output / "results.md", results)

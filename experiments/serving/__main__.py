@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (ValueError, OSError) as error:
         parser.exit(2, f"{error}\n")
     with quiet_import():
-        from experiments._synthesis.cells import machine, versions
+        from experiments._cells.machine import machine, versions
     effort = QUICK if options.quick else FULL
     start, load = time.monotonic(), os.getloadavg()[0]
     measurements = []
