@@ -54,7 +54,9 @@ def test_pld_equals_dp_accounting():
     from dp_accounting import pld
 
     expected = _with_dp_accounting(pld.PLDAccountant(), MIXED)
-    assert epsilon(MIXED, 1e-5, "pld") == pytest.approx(expected, rel=1e-6)
+    # On a coarser grid, rounded up: never below, and 2e-6 above at most.
+    assert expected * (1 - 1e-9) <= epsilon(MIXED, 1e-5, "pld")
+    assert epsilon(MIXED, 1e-5, "pld") <= expected * (1 + 2e-6)
 
 
 def test_pld_refuses_too_many_combinations_of_parts():

@@ -18,6 +18,7 @@ from tfpriv.accounting import (
     NonPrivate,
     PrivacyLedger,
     PureDP,
+    _state,
     calibrate_scale,
     epsilon,
 )
@@ -355,6 +356,18 @@ def _broken(ledger, how):
         ledger.write_bytes(b"".join(lines[:-1]))
     elif how == "lost":
         ledger.unlink()
+
+
+def test_of_two_first_budgets_at_once_one_makes_the_key(data, state, monkeypatch):
+    make_folder = _state.make_folder
+
+    def meanwhile(folder):
+        make_folder(folder)
+        (state / "key").write_text("ab" * 32)
+
+    monkeypatch.setattr(_state, "make_folder", meanwhile)
+    _state.local_key()
+    assert (state / "key").read_text() == "ab" * 32
 
 
 @pytest.mark.parametrize("how", ["truncated", "edited", "shortened", "lost"])

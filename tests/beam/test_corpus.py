@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import tensorflow as tf
 from tests.beam.models import DIMENSION, SPAM
 from tfpriv._errors import InputError
 from tfpriv.accounting import DataBudget
-from tfpriv.beam import command, privatize_corpus
+from tfpriv.beam import Privatize, command, privatize_corpus
 from tfpriv.datasets import TextDataset, write_table
 
 SECRET = "my secret"
@@ -306,15 +307,14 @@ class Dies:
 def test_nothing_is_left_of_a_run_that_dies(
     refused, model, table, tmp_path, monkeypatch, error, word
 ):
-    from tfpriv.beam import exported_model
+    from tfpriv.serving import ExportedModel
 
-    monkeypatch.setattr(exported_model.ExportedModel, "load", lambda self: Dies(error))
+    monkeypatch.setattr(ExportedModel, "load", lambda self: Dies(error))
     line = ["--input", table, "--text", "text", "--model", model]
     assert word in refused(*line, "--output", tmp_path / "out", code=1)
 
 
 def test_a_model_without_a_guarantee_says_so(run, model, table, tmp_path):
-    import shutil
 
     copy = shutil.copytree(model, tmp_path / "copy")
     path = copy / "1" / "assets.extra" / "privacy.json"
@@ -470,3 +470,37 @@ def test_memory_over_a_hundred_thousand_rows_is_bounded(tmp_path):
     assert worker < 200
     # Bytes that a row may take in the runner's own shuffles.
     assert runner * 2**20 / 90_000 < 3000
+
+
+@pytest.fixture
+def of_a_data_set(model, tmp_path):
+    """A model whose encoder learnt from a data set that has a budget."""
+    records = tmp_path / "records.csv"
+    records.write_text("text\nshe is good\n")
+    budget = DataBudget.create(records, epsilon=8.0, delta=1e-5, id="learnt")
+    folder = shutil.copytree(model, tmp_path / "of")
+    path = folder / "1" / "assets.extra" / "serving.json"
+    lineage = {"data_set": budget.id, "ledger": budget.ledger.id}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "trained_on": lineage}))
+    return folder
+
+
+def unprotected():
+    lines = DataBudget.load("learnt").ledger.lines()
+    details = [getattr(line, "details", None) or {} for line in lines]
+    return [found for found in details if found.get("unprotected")]
+
+
+def test_an_encoder_of_a_data_set_with_a_budget_needs_leave(
+    run, refused, of_a_data_set, table, tmp_path
+):
+    line = ["--input", table, "--text", "text", "--key", "id", "--model", of_a_data_set]
+    message = refused(*line, "--output", tmp_path / "out")
+    assert "--unprotected-training" in message
+    assert "learnt" in message
+    with pytest.raises(InputError, match="unprotected_training=True"):
+        Privatize(of_a_data_set)
+    assert unprotected() == []
+    code, _, err = run(*line, "--output", tmp_path / "out", "--unprotected-training")
+    assert code == 0, err
+    assert len(unprotected()) == 1

@@ -19,7 +19,8 @@ from tests.beam.pipelines import (
     seen,
 )
 from tfpriv._errors import InputError
-from tfpriv.beam import ExportedModel, Privatize
+from tfpriv.beam import Privatize
+from tfpriv.beam.exported_model import find_model
 
 SECRET = "my secret"
 
@@ -235,7 +236,7 @@ def test_a_damaged_model_is_refused(model, tmp_path):
     copy = shutil.copytree(model, tmp_path / "copy")
     (copy / "1" / "assets.extra" / "privacy.json").write_text("{")
     with pytest.raises(InputError, match=r"privacy\.json"):
-        ExportedModel.find(copy)
+        find_model(copy)
 
 
 def test_a_generator_is_refused(model, tmp_path):
@@ -246,7 +247,7 @@ def test_a_generator_is_refused(model, tmp_path):
     path = copy / "1" / "assets.extra" / "privacy.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "kind": "generator"}))
     with pytest.raises(InputError, match="generator"):
-        ExportedModel.find(copy)
+        find_model(copy)
 
 
 def test_the_highest_version_is_taken_and_a_version_can_be_named(model, tmp_path):
@@ -254,5 +255,5 @@ def test_the_highest_version_is_taken_and_a_version_can_be_named(model, tmp_path
 
     for version in ("2", "10"):
         shutil.copytree(model / "1", tmp_path / version)
-    assert ExportedModel.find(tmp_path).folder == f"{tmp_path}/10"
-    assert ExportedModel.find(tmp_path / "2").folder == f"{tmp_path}/2"
+    assert find_model(tmp_path).folder == f"{tmp_path}/10"
+    assert find_model(tmp_path / "2").folder == f"{tmp_path}/2"

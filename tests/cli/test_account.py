@@ -243,6 +243,39 @@ def test_response(capsys):
     assert result["adjacency"] == "replace-one"
 
 
+def test_an_option_before_a_command_is_named_as_it_is_typed(refused):
+    line = refused("account", "--json", "counts", "--noise-multiplier", "1")
+    assert "received --json before it" in line
+
+
+def test_several_records_of_one_person(capsys):
+    line = ["account", "selection", "--selection-delta", "1e-12", "--group", "2"]
+    few = _json(capsys, *line, "--noise-multiplier", "10")
+    assert few["group"]["size"] == 2
+    assert few["epsilon"]["rdp"] * 2 < few["group"]["epsilon"]
+    # More names of one record: more of them may pass that only the two bring in.
+    options = ["--noise-multiplier", "10", "--max-contributions", "50"]
+    many = _json(capsys, *line, *options)
+    assert many["event"]["max_contributions"] == 50
+    line = ["account", "laplace", "--dimension", "3", "--domain", "code"]
+    options = ["--epsilon", "2", "--releases", "2", "--group", "3"]
+    result = _json(capsys, *line, *options)
+    assert (result["record_epsilon"], result["group"]["record_epsilon"]) == (4, 12)
+    assert main.run([*line, *options]) == 0
+    assert "3 texts of one person: epsilon 12" in capsys.readouterr().out
+
+
+def test_choices_of_pure_epsilon_are_uses(capsys, tmp_path):
+    path = tmp_path / "uses.yaml"
+    path.write_text(
+        "- exponential: {epsilon: 0.5, times: 3}\n"
+        "- selection: {noise_multiplier: 10, delta: 1e-9, max_contributions: 4}\n"
+    )
+    first, second = _json(capsys, "account", "compose", str(path))["uses"]
+    assert first["epsilon_alone"] == pytest.approx(1.5, rel=1e-3)
+    assert second["event"]["max_contributions"] == 4
+
+
 def test_laplace_claim_beside_certificate(capsys):
     line = "account laplace --dimension 384 --nominal-epsilon 1 --mask-rate 0.5"
     result = _json(capsys, *line.split(), "--releases", "2")

@@ -149,7 +149,7 @@ def test_a_file_that_cannot_be_used_is_refused(trained, refused, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"CONTENT": "x"}\n')
     same = ["--output", tmp_path / "a.jsonl"]
     assert "for both" in refused("encode", run_folder, tmp_path / "a.jsonl", *same)
-    assert "config.json" in refused("encode", tmp_path, tmp_path / "a.jsonl")
+    assert "rmat train" in refused("encode", tmp_path, tmp_path / "a.jsonl")
 
 
 def test_an_earlier_release_is_not_overwritten(trained, refused, texts, tmp_path):

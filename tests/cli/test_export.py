@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 
 import numpy as np
@@ -11,6 +12,7 @@ from tests.cli.conftest import SECRET
 from tests.cli.test_rmat_train import files
 from tests.serving.models import encode, load
 from tests.serving.servers import Model, serve_grpc, serve_rest
+from tfpriv._errors import InputError
 
 TEXTS = ["she is good", "", f"{SECRET} he was bad", "love"]
 
@@ -104,8 +106,12 @@ def test_a_folder_without_a_finished_run_is_refused(refused, tmp_path):
 def test_an_encoder_of_a_data_set_with_a_budget_needs_leave(
     quick_export, trained, run, refused, tmp_path, monkeypatch
 ):
+    class Ledger:
+        id = "9f"
+
     class Budget:
         id = "d1"
+        ledger = Ledger
         noted: tuple = ()
 
         def note_unprotected(self, what):
@@ -119,6 +125,89 @@ def test_an_encoder_of_a_data_set_with_a_budget_needs_leave(
     code, _, err = run(*line, "--unprotected-training")
     assert code == 0, err
     assert budget.noted == ("an exported encoder trained on it",)
+    extra = tmp_path / "m" / "1" / "assets.extra"
+    told = json.loads((extra / "serving.json").read_text())["trained_on"]
+    assert told == {"data_set": "d1", "ledger": "9f"}
+    assert "data set d1" in (extra / "model_card.md").read_text()
+
+
+@pytest.fixture
+def of_a_data_set(exported, tmp_path, monkeypatch):
+    """The exported model of an encoder that learnt from a data set with a budget."""
+    from tfpriv.accounting import DataBudget
+
+    monkeypatch.setenv("TFPRIV_STATE_DIR", str(tmp_path / "state"))
+    records = tmp_path / "records.csv"
+    records.write_text("text\nshe is good\n")
+    budget = DataBudget.create(records, epsilon=8.0, delta=1e-5)
+    folder = shutil.copytree(exported, tmp_path / "of")
+    path = folder / "1" / "assets.extra" / "serving.json"
+    described = json.loads(path.read_text())
+    assert described["trained_on"] is None
+    lineage = {"data_set": budget.id, "ledger": budget.ledger.id}
+    path.write_text(json.dumps({**described, "trained_on": lineage}))
+    return folder, budget
+
+
+def unprotected(budget):
+    from tfpriv.accounting import DataBudget
+
+    notes = DataBudget.load(budget.id).ledger.lines()
+    return [
+        line.what
+        for line in notes
+        if getattr(line, "details", {}) and line.details.get("unprotected")
+    ]
+
+
+def test_an_exported_encoder_is_asked_for_its_data_set(
+    of_a_data_set, texts, run, refused
+):
+    folder, budget = of_a_data_set
+    message = refused("encode", folder, texts)
+    assert "--unprotected-training" in message
+    assert budget.id in message
+    assert unprotected(budget) == []
+    code, out, err = run("encode", folder, texts, "--unprotected-training", "--json")
+    assert code == 0, err
+    assert np.shape(json.loads(out)["representations"]) == (4, 2)
+    assert len(unprotected(budget)) == 1
+
+
+def test_so_is_one_on_a_server(of_a_data_set, server, texts, run, refused):
+    folder, budget = of_a_data_set
+    line = ["encode", folder, texts, "--server", server, "--model", "moods"]
+    assert "--unprotected-training" in refused(*line)
+    assert unprotected(budget) == []
+    assert run(*line, "--unprotected-training")[0] == 0
+    assert len(unprotected(budget)) == 1
+
+
+def test_another_data_set_of_that_name_is_told_nothing(of_a_data_set):
+    from tfpriv.serving import ExportedModel
+
+    folder, budget = of_a_data_set
+    model = ExportedModel.find(folder)
+    assert model.training_budget(allowed=True).id == budget.id
+    path = folder / "1" / "assets.extra" / "serving.json"
+    path.write_text(path.read_text().replace(budget.ledger.id, "other"))
+    assert ExportedModel.find(folder).training_budget(allowed=True) is None
+    path.write_text(path.read_text().replace(budget.id, "elsewhere"))
+    model = ExportedModel.find(folder)
+    assert model.training_budget(allowed=True) is None
+    with pytest.raises(InputError, match="elsewhere"):
+        model.training_budget(allowed=False)
+
+
+def test_an_exported_model_encodes_without_a_server(exported, texts, run, tmp_path):
+    output = tmp_path / "out.npy"
+    code, out, err = run("encode", exported, texts, "--output", output)
+    assert code == 0, err
+    vectors = np.load(output, allow_pickle=False)
+    assert vectors.shape == (4, 2)
+    assert set(vectors.ravel()) == {0, 1}
+    assert "epsilon 4" in err
+    assert SECRET not in out + err
 
 
 @pytest.mark.slow
@@ -204,7 +293,7 @@ def test_a_server_that_cannot_be_used_is_refused_before_work(
     assert "received another" in refused(*wrong, "--model", "moods")
     del described["signatures"]["encode"]
     (part / "serving.json").write_text(json.dumps(described))
-    assert "part of a split one" in refused(*wrong)
+    assert "part of a split model" in refused(*wrong)
     (part / "privacy.json").unlink()
     assert "damaged" in refused(*wrong)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import shutil
 
@@ -12,19 +13,23 @@ from scipy import stats
 
 from tfpriv._errors import BudgetExceeded, InputError
 from tfpriv.accounting import (
+    ApproxDP,
     Compose,
     DataBudget,
     Gaussian,
+    GroupBound,
     NonPrivate,
     Parallel,
     PoissonGaussian,
     PrivacyLedger,
+    PureDP,
     Repeat,
     calibrate_scale,
     combine,
     epsilon,
 )
 from tfpriv.accounting import _coverage as coverage
+from tfpriv.accounting._group_charges import group_totals
 
 DELTA = 1e-5
 SIGMA = calibrate_scale(Gaussian, 3.0, DELTA)
@@ -109,6 +114,39 @@ def check_a_run_that_goes_on_pays_once(kind, place):
     assert budget.ledger.event() == Gaussian(9.0)
 
 
+def check_an_author_pays_for_all_his_records(kind, place):
+    budget, _ = _make(kind, place, 9.0)
+    group = GroupBound("author", 3)
+    budget.charge(PureDP(1.0), "encoded", group=group, local=True)
+    budget.charge(ApproxDP(0.5, 1e-9, 2), "encoded", group=group, local=True)
+    (total,) = budget.group_totals()
+    assert total.epsilon == pytest.approx(3 * (1.0 + 2 * 0.5), rel=1e-3)
+    # Records that meet noise together: the sum moves three times as far.
+    budget.charge(Gaussian(9.0), "counted", group=group)
+    (total,) = budget.group_totals()
+    parts = (Gaussian(3.0), ApproxDP(0.5, 1e-9, 6), PureDP(1.0, 3))
+    assert total.epsilon == pytest.approx(epsilon(Compose(parts), DELTA))
+    assert 2 * budget.epsilon() < total.epsilon
+
+
+def check_what_did_not_count_authors_leaves_no_bound(kind, place):
+    budget, _ = _make(kind, place, 9.0)
+    budget.charge(PureDP(1.0), "encoded", group=GroupBound("author", 3), local=True)
+    budget.charge(PureDP(1.0), "encoded")
+    (total,) = budget.group_totals()
+    assert (total.epsilon, total.unbounded) == (math.inf, 1)
+
+
+def check_steps_done_again_are_paid_by_authors_too(kind, place):
+    budget, _ = _make(kind, place)
+    run = _run(place)
+    budget.charge(Gaussian(9.0), "run", run=run, group=GroupBound("author", 3))
+    for _ in range(2):
+        run.charge("step", Gaussian(9.0))
+    (total,) = budget.group_totals()
+    assert total.epsilon == pytest.approx(epsilon(Gaussian(3.0, 2), DELTA))
+
+
 CHECKS = [value for name, value in globals().copy().items() if name[:6] == "check_"]
 
 
@@ -160,6 +198,25 @@ class TrustsCopies(DataBudget):
         return coverage.unpaid(plan, tallies, paid)
 
 
+class ChargesAuthorsForOne(DataBudget):
+    def group_totals(self):
+        return [
+            dataclasses.replace(total, epsilon=self.epsilon())
+            for total in super().group_totals()
+        ]
+
+
+class TakesLocalForCentral(DataBudget):
+    def charge(self, event, what, *, local=False, **options):
+        return super().charge(event, what, **options)
+
+
+class AsksOnlyWhoCounted(DataBudget):
+    def group_totals(self):
+        charges = [c for c in self.ledger.events() if c.details.get("group")]
+        return group_totals(charges, self.delta)
+
+
 class ForgetsRuns(DataBudget):
     def _due(self, run, path, tallies, plan=None):
         return plan
@@ -178,6 +235,10 @@ class ForgetsRuns(DataBudget):
         (NeverLooksAtTheFile, check_a_changed_file_is_not_charged),
         (ForgetsReplays, check_steps_done_again_are_paid_again),
         (TrustsCopies, check_a_copy_of_a_run_pays_for_itself),
+        (ChargesAuthorsForOne, check_an_author_pays_for_all_his_records),
+        (TakesLocalForCentral, check_an_author_pays_for_all_his_records),
+        (AsksOnlyWhoCounted, check_what_did_not_count_authors_leaves_no_bound),
+        (AsksOnlyWhoCounted, check_steps_done_again_are_paid_by_authors_too),
         (ForgetsRuns, check_a_run_that_goes_on_pays_once),
     ],
     ids=lambda value: value.__name__,

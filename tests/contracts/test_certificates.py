@@ -8,6 +8,7 @@ below it, and must be attained by the worst table.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import types
@@ -17,6 +18,7 @@ import pytest
 
 from tfpriv.accounting import (
     LaplaceCertificate,
+    RepresentationStatement,
     fixed_mask_amplification,
     masked_words,
     masking_amplification,
@@ -353,6 +355,107 @@ def test_several_releases_cost_as_often_and_no_less():
     assert exact == pytest.approx(certificate.compose(2).word_epsilon, abs=1e-9)
     with pytest.raises(AssertionError):
         check_words_epsilon(certificate, twice, texts((1, 2)))
+
+
+# All the texts of one author ----------------------------------------------------
+
+
+def check_group(value, release, inputs, size, are_neighbours):
+    """All that is released of `size` texts, each of which may be another one."""
+    given = list(itertools.product(inputs, repeat=size))
+    outputs = {texts: np.log(_all(release, texts)) for texts in given}
+    exact = max(
+        float(np.max(outputs[a] - outputs[b]))
+        for a, b in itertools.product(given, repeat=2)
+        if all(itertools.starmap(are_neighbours, zip(a, b, strict=True)))
+    )
+    assert exact == pytest.approx(value, abs=1e-9)
+
+
+def _all(release, texts):
+    return functools.reduce(np.multiply.outer, map(release, texts))
+
+
+class ChargesOne(RepresentationStatement):
+    """A twin: an author pays for one text."""
+
+    def group_cost(self, size):
+        return super().group_cost(1)
+
+
+class ForgetsReleases(RepresentationStatement):
+    """A twin: an author pays for every text, and once for all its releases."""
+
+    def group_cost(self, size):
+        return self.certificate.compose(size)
+
+
+GROUPS = {
+    "code": (
+        LaplaceCertificate(3, None, "code", code_epsilon=1.0),
+        responder(lambda text: "ab".find(text[:1]) + 1, 3, 1.0),
+        (0.0, None),
+        "record_epsilon",
+    ),
+    "Laplace": (
+        LaplaceCertificate.nominal(1.0, 1),
+        geometric(lambda text: np.array([3 * (text[:1] == "a")]), 3, 1.0),
+        (0.0, None),
+        "record_epsilon",
+    ),
+    "code behind a mask": (
+        LaplaceCertificate(
+            2, None, "code", code_epsilon=1.0, mask_rate=0.5, mask_mode="bernoulli"
+        ),
+        responder(sees_a(1, 0, 1), 2, 1.0),
+        (0.5, "bernoulli"),
+        "word_epsilon",
+    ),
+}
+
+
+def _check_group(kind, name, size, releases):
+    certificate, base, mask, level = GROUPS[name]
+    once = Release(base, *mask)
+    statement = kind(
+        certificate,
+        method="any",
+        encoder_trained_on_private_text=False,
+        randomness="any",
+        releases=releases,
+    )
+    check_group(
+        getattr(statement.group_cost(size), level),
+        lambda text: _all(once, (text,) * releases),
+        texts((1, 1)),
+        size,
+        any_two if level == "record_epsilon" else differ_in(1),
+    )
+
+
+@pytest.mark.parametrize("name", GROUPS)
+@pytest.mark.parametrize(("size", "releases"), [(1, 1), (3, 1), (2, 2)])
+def test_the_texts_of_one_author_cost_as_often_and_no_less(name, size, releases):
+    _check_group(RepresentationStatement, name, size, releases)
+
+
+@pytest.mark.parametrize("twin", [ChargesOne, ForgetsReleases])
+@pytest.mark.parametrize("name", GROUPS)
+def test_a_twin_that_charges_an_author_less_is_rejected(name, twin):
+    with pytest.raises(AssertionError):
+        _check_group(twin, name, 2, 2)
+
+
+def test_the_tails_of_all_the_texts_of_one_author_add_up():
+    certificate = LaplaceCertificate(1, 1.0, tail_delta=1e-9)
+    statement = RepresentationStatement(
+        certificate,
+        method="any",
+        encoder_trained_on_private_text=False,
+        randomness="any",
+        releases=2,
+    )
+    assert statement.group_cost(3).delta == pytest.approx(6e-9)
 
 
 # A base that is private word by word only ---------------------------------------

@@ -16,6 +16,36 @@ RECORDS = 40
 CROSS_ENTROPY = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
+def logistic() -> DPModel:
+    private = DPModel(models.logistic(), epsilon=8.0, delta=1e-5)
+    private.compile("adam", CROSS_ENTROPY)
+    return private
+
+
+def test_a_backup_that_hides_what_a_killed_run_spent_is_refused(tmp_path):
+    private = logistic()
+    backup = keras.callbacks.BackupAndRestore(tmp_path / "backup")
+    with pytest.raises(InputError, match="BackupAndRestore"):
+        private.fit(
+            np.zeros((RECORDS, 3), np.float32),
+            np.zeros(RECORDS, np.int64),
+            callbacks=[backup],
+            verbose=0,
+        )
+    assert private.plan is None
+    assert not (tmp_path / "backup").exists()
+
+
+def test_loaded_weights_have_no_guarantee(tmp_path):
+    private, other = logistic(), logistic()
+    for model in (private, other):
+        model(np.zeros((1, 3), np.float32))
+    assert private.privacy_statement().epsilon == 0
+    private.save_weights(tmp_path / "a.weights.h5")
+    other.load_weights(tmp_path / "a.weights.h5")
+    assert np.isinf(other.privacy_statement().epsilon)
+
+
 def ids(length: int) -> np.ndarray:
     generator = np.random.default_rng(0)
     return generator.integers(1, 9, (RECORDS, length)).astype(np.int32)

@@ -110,7 +110,7 @@ def test_another_law_is_noticed(model):
 
 def next_tokens(model, before, previous):
     """The law of a token, exactly, and the shares of many draws in the graph."""
-    tilted = model.method.seed_model._models[0]
+    tilted = model.method.seed_model.language_model(0)
     pair_mass, pair_ids, pair_cdf, prior_mass, prior_ids, prior_cdf = tilted._context(
         before, previous
     )

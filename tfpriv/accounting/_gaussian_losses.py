@@ -14,7 +14,11 @@ import numpy as np
 
 
 def gaussian_losses(
-    noise_multiplier: float, sampling_rate: float, interval: float
+    noise_multiplier: float,
+    sampling_rate: float,
+    interval: float,
+    *,
+    added: bool = False,
 ) -> Any:
     """Returns the distribution of one release on a Poisson sample of the records.
 
@@ -25,27 +29,29 @@ def gaussian_losses(
         noise_multiplier: standard deviation over L2 sensitivity.
         sampling_rate: probability of a record to be in the sample; 1 for all.
         interval: between two losses of the grid; exp(interval) must be finite.
+        added: whether a record comes to the data, or is taken out of them. Without
+            sampling both are the same.
+
+    Returns:
+        A `PrivacyLossDistribution` of that one direction.
     """
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
     from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType
 
-    functions = []
-    for adjacency in (AdjacencyType.REMOVE, AdjacencyType.ADD):
-        loss = _loss_class()(
-            noise_multiplier, sampling_prob=sampling_rate, adjacency_type=adjacency
+    loss = _loss_class()(
+        noise_multiplier,
+        sampling_prob=sampling_rate,
+        adjacency_type=AdjacencyType.ADD if added else AdjacencyType.REMOVE,
+    )
+    bounds = loss.connect_dots_bounds()
+    lower = math.floor(bounds.epsilon_lower / interval)
+    upper = math.ceil(bounds.epsilon_upper / interval)
+    losses = np.arange(lower, upper + 1) * interval
+    return privacy_loss_distribution.PrivacyLossDistribution(
+        pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
+            interval, lower, upper, loss.get_delta_for_epsilon(losses)
         )
-        bounds = loss.connect_dots_bounds()
-        lower = math.floor(bounds.epsilon_lower / interval)
-        upper = math.ceil(bounds.epsilon_upper / interval)
-        losses = np.arange(lower, upper + 1) * interval
-        functions.append(
-            pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
-                interval, lower, upper, loss.get_delta_for_epsilon(losses)
-            )
-        )
-        if sampling_rate == 1:
-            break  # the other way round it is the same
-    return privacy_loss_distribution.PrivacyLossDistribution(*functions)
+    )
 
 
 @functools.cache

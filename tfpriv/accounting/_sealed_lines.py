@@ -108,7 +108,8 @@ class SealedLines:
                 raise self.damaged(f"line {number} is not the one that was written")
         lines = self._lines + len(payloads)
         if head and head[0] > lines:
-            raise self.damaged(f"{head[0] - lines} lines are missing at its end")
+            lost = head[0] - lines
+            raise self.damaged(f"lines are missing at its end: {lost}")
         if not head and lines > 1:
             raise self.damaged(f"{self._head_path.name} is missing beside it")
         self._lines, self._chain = lines, chain

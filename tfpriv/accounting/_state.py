@@ -88,9 +88,14 @@ def local_key(*, new: bool = False) -> bytes:
                 f"Expected the key that recognises data sets at {path}, received no "
                 f"file. {mend}"
             )
+        import filelock
+
         make_folder(path.parent)
-        with atomic_write(path, mode=PRIVATE, binary=True) as file:
-            file.write(secrets.token_hex(_KEY_BYTES).encode())
+        # Of two processes that find none, one makes it.
+        with filelock.FileLock(path.with_name("key.lock"), mode=PRIVATE):
+            if not path.exists():
+                with atomic_write(path, mode=PRIVATE, binary=True) as file:
+                    file.write(secrets.token_hex(_KEY_BYTES).encode())
     key = path.read_bytes()
     if len(key) != 2 * _KEY_BYTES:
         raise InputError(

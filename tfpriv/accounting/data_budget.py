@@ -13,8 +13,10 @@ from tfpriv._figures import rounded_up
 from tfpriv._validation import one_of, positive, probability
 from tfpriv.accounting import _state
 from tfpriv.accounting._coverage import unpaid
+from tfpriv.accounting._group_charges import GroupTotal, group_details, group_totals
 from tfpriv.accounting.composition import DELTA_HINT, calibrate_scale, epsilon
 from tfpriv.accounting.events import Compose, Event, Gaussian
+from tfpriv.accounting.group import GroupBound
 from tfpriv.accounting.ledger import Note, PrivacyLedger, Tallies
 
 ADJACENCIES = ("add-or-remove-one", "zero-out-one", "replace-one")
@@ -259,6 +261,14 @@ class DataBudget:
         """Returns the epsilon of everything charged so far, at the budget's delta."""
         return self.ledger.epsilon(accountant)
 
+    def group_totals(self) -> list[GroupTotal]:
+        """Returns what everything cost all the records of one author together.
+
+        One total for each column that a release was bounded by. The limit is for one
+        record: nothing is refused for what a group costs.
+        """
+        return group_totals(self.ledger.events(), self.delta)
+
     def largest_affordable(self) -> tuple[float, float] | None:
         """Returns what one more Gaussian release could cost by itself.
 
@@ -311,6 +321,8 @@ class DataBudget:
         *,
         run: PrivacyLedger | None = None,
         adjacency: str = "add-or-remove-one",
+        group: GroupBound | None = None,
+        local: bool = False,
     ) -> float:
         """Pays for a release before any record is used for it.
 
@@ -324,6 +336,9 @@ class DataBudget:
             what: what it is, in words that may be shown to others.
             run: the run's own ledger; None for what happens at one stroke.
             adjacency: which data sets the event's price is about.
+            group: what shares records, and how many at most, if that was checked.
+            local: whether each record goes through a mechanism of its own (the local
+                model), so that the records of a group cost so many times as much.
 
         Returns:
             The epsilon of everything charged to the data set, this included.
@@ -334,7 +349,7 @@ class DataBudget:
             OSError: the ledger cannot be written.
         """
         one_of(ADJACENCIES, adjacency=adjacency)
-        details: dict[str, Any] = {"adjacency": adjacency}
+        details = {"adjacency": adjacency, **group_details(group, local)}
         due: Event | None = event
         if run is not None:
             due = self._due(run.id, run.path, run.tallies(), event)

@@ -51,8 +51,10 @@ def read_uses(path: Path) -> tuple[list[Use], float | None]:
           - dp_sgd: {examples: 1956, batch: 64, steps: 306, noise_multiplier: 1.0}
           - gaussian_counts: {noise_multiplier: 4.0, times: 2}
             part: spam               # disjoint parts compose in parallel
+          # max_contributions: names that one record counts for, 1 unless given
           - selection: {noise_multiplier: 10.0, delta: 1e-6}
           - response: {epsilon: 1.0}
+          - exponential: {epsilon: 0.5}   # a choice by the exponential mechanism
           - laplace: {epsilon: 4.0, name: vectors}
           - nothing: {}              # read without noise: no guarantee for the whole
           # the best of a number of runs that was drawn before the search (geometric:
@@ -191,9 +193,15 @@ _KINDS: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any]], Event]]] 
     ),
     "selection": (
         ("noise_multiplier", "delta"),
-        lambda values: GaussianThreshold(values["noise_multiplier"], values["delta"]),
+        lambda values: GaussianThreshold(
+            values["noise_multiplier"],
+            values["delta"],
+            values.get("max_contributions", 1),
+        ),
     ),
+    # Choices that depend on a record by a factor of e^epsilon at most.
     "response": (("epsilon",), lambda values: PureDP(values["epsilon"])),
+    "exponential": (("epsilon",), lambda values: PureDP(values["epsilon"])),
     "laplace": (("epsilon",), _laplace),
     "search": (("mean", "run"), _search),
     "nothing": ((), lambda values: NonPrivate()),
@@ -201,5 +209,6 @@ _KINDS: dict[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any]], Event]]] 
 _OPTIONAL = {
     "dp_sgd": frozenset({"batch", "sampling"}),
     "laplace": frozenset({"delta"}),
+    "selection": frozenset({"max_contributions"}),
     "search": frozenset({"shape"}),
 }

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,11 @@ class GroupBound:
             )
         integer(group_size=self.size)
         object.__setattr__(self, "size", int(self.size))
+
+    @classmethod
+    def from_json(cls, value: Any) -> GroupBound | None:
+        """Builds the bound that a statement or a charge holds; None if it has none."""
+        return None if value is None else cls(value["unit"], value["size"])
 
     def check(self, groups: Sequence[str]) -> None:
         """Refuses records of which more than `size` are of one group.
@@ -109,14 +115,24 @@ def group_epsilon(
     if size == 1 or math.isinf(single):
         return single
     bounds = [_converted(event, delta, size)]
-    scaled = _scaled(event, size)
+    scaled = group_event(event, size)
     if scaled is not None:
         bounds.append(epsilon(scaled, delta, accountant))
     return min(bounds)
 
 
-def _scaled(event: Event, size: int) -> Event | None:
-    """The event that a group of `size` records meets, if its parts show it."""
+def group_event(event: Event, size: int) -> Event | None:
+    """Returns the event that a group of `size` records meets, if its parts show it.
+
+    The first bound of `group_epsilon`, as an event that composes with others.
+
+    Args:
+        event: any event on all the records together.
+        size: at least 1.
+
+    Returns:
+        An event; None where a part does not show how far a group moves it.
+    """
     parts: list[Event] = []
     for unit, count in flatten(event).items():
         if isinstance(unit, Gaussian):
@@ -131,7 +147,7 @@ def _scaled(event: Event, size: int) -> Event | None:
         elif isinstance(unit, Parallel) and all(map(_is_gaussian, unit.events)):
             # Records k_1 + k_2 + ... = k in several parts: squares of the shifts add
             # up, and sum(k_i^2) <= k^2. So a group that keeps to one part is worst.
-            part = Parallel(tuple(_scaled(event, size) for event in unit.events))
+            part = Parallel(tuple(group_event(event, size) for event in unit.events))
         else:
             return None
         parts.append(Repeat(part, count))

@@ -53,11 +53,15 @@ def plain_words(statement: PrivacyStatement | RepresentationStatement) -> list[s
         f"In figures: whoever held it as likely as not {change} can be at most "
         f"{_sure(statement.epsilon)} sure afterwards.",
     ]
-    if not representation and statement.group is not None:
-        lines.append(_of_a_group(statement))
+    if statement.group is not None:
+        lines.append(_of_a_group(statement, "texts" if representation else "records"))
     if statement.delta:
-        delta = rounded_up(statement.delta, 3)
-        lines.append(f"This may fail with a probability of up to {delta} (delta).")
+        delta = f"{rounded_up(statement.delta, 3)} (delta)"
+        if representation and statement.group is not None:
+            group = statement.group
+            together = rounded_up(statement.group_cost(group.size).delta, 3)
+            delta += f", {together} for all the texts of one {group.unit}"
+        lines.append(f"This may fail with a probability of up to {delta}.")
     if statement.epsilon > _NO_PROTECTION:
         lines.append(
             "At so large an epsilon the sentence is true and protects next to nobody: "
@@ -71,14 +75,16 @@ def plain_words(statement: PrivacyStatement | RepresentationStatement) -> list[s
     return lines
 
 
-def _of_a_group(statement: PrivacyStatement) -> str:
+def _of_a_group(
+    statement: PrivacyStatement | RepresentationStatement, records: str
+) -> str:
     size, unit = statement.group.size, statement.group.unit
     together = statement.group_epsilon(size)
     if math.isinf(together):
-        return f"For all the records of one {unit} at once it gives no bound."
+        return f"For all the {records} of one {unit} at once it gives no bound."
     return (
-        f"The same for all the records of one {unit} at once, {size} at most: at most "
-        f"{_factor(together)} times as likely (epsilon {rounded_up(together)})."
+        f"The same for all the {records} of one {unit} at once, {size} at most: "
+        f"at most {_factor(together)} times as likely (epsilon {rounded_up(together)})."
     )
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tfpriv.accounting._sampled_gaussian import sampled_gaussian_curve
 from tfpriv.accounting.events import (
     ApproxDP,
     Event,
@@ -159,24 +160,15 @@ def _poisson_gaussian(event: PoissonGaussian, orders: Orders) -> np.ndarray:
         middle = _poisson_gaussian(event, orders[near:end]) if near < end else []
         low = np.minimum(bound[:near], lowest)
         return np.concatenate([low, middle, bound[end:]])
-    import dp_accounting
-    from dp_accounting import rdp
-
-    accountant = rdp.RdpAccountant(orders)
-    try:
-        accountant.compose(
-            dp_accounting.PoissonSampledDpEvent(
-                event.sampling_rate,
-                dp_accounting.GaussianDpEvent(event.noise_multiplier),
-            )
-        )
-    except (ValueError, ArithmeticError):
-        return bound
-    values = accountant.rdp
-    # Sampling never adds to a divergence, which is quasi-convex; the library's
-    # series lose all digits for extreme noise and may then leave these limits.
+    values = sampled_gaussian_curve(event.sampling_rate, event.noise_multiplier, orders)
+    # Sampling never adds to a divergence, which is quasi-convex; the series lose all
+    # digits for extreme noise and may then leave these limits. What a larger order
+    # shows is a bound as well.
     sane = np.isfinite(values) & (values >= 0) & (values <= bound)
-    return np.where(sane, values, bound)
+    values = np.where(sane, values, bound)
+    falling = np.argsort(orders)[::-1]
+    values[falling] = np.minimum.accumulate(values[falling])
+    return values
 
 
 def _pure(event: PureDP | ApproxDP, orders: Orders) -> np.ndarray:

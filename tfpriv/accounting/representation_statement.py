@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import math
 import os
@@ -14,7 +15,8 @@ from tfpriv._files import PUBLIC, write_json
 from tfpriv._validation import integer
 from tfpriv._version import __version__
 from tfpriv.accounting.events import Event, NonPrivate
-from tfpriv.accounting.laplace import LaplaceCertificate
+from tfpriv.accounting.group import GroupBound
+from tfpriv.accounting.laplace import LaplaceCertificate, ReleaseCost
 
 SCHEMA_VERSION = 1
 KIND = "representation"
@@ -45,6 +47,8 @@ class RepresentationStatement:
         training_facts: what the release shows of the records that the encoder was
             trained on, covered by nothing, in words: "the number of labels ...".
         public: what was declared public, for the reader.
+        group: GroupBound or None. What shares texts that are released together, and
+            how many at most; the statement then has the cost for all of one as well.
 
     Raises:
         InputError: a value of the wrong type, or no assumption about randomness.
@@ -60,6 +64,7 @@ class RepresentationStatement:
         releases: int = 1,
         training_facts: Sequence[str] = (),
         public: Sequence[str] = (),
+        group: GroupBound | None = None,
     ) -> None:
         if not isinstance(certificate, LaplaceCertificate | None):
             raise InputError(
@@ -78,7 +83,12 @@ class RepresentationStatement:
                 "Expected randomness to say what is assumed of the random numbers, "
                 f"received {randomness!r}."
             )
+        if not isinstance(group, GroupBound | None):
+            raise InputError(
+                f"Expected a GroupBound or None, received {type(group).__name__}."
+            )
         integer(releases=releases)
+        self.group = group
         self.training_facts = _texts("training_facts", training_facts)
         self.public = _texts("public", public)
         self.certificate = certificate
@@ -96,6 +106,38 @@ class RepresentationStatement:
         if self.certificate is None:
             return NonPrivate()
         return self.certificate.event(self.releases)
+
+    def group_cost(self, size: int) -> ReleaseCost:
+        """Returns what all releases of `size` texts together cost who wrote them.
+
+        Each text goes through a mechanism of its own (the local model), so the
+        releases of `size` texts are so many mechanisms that do not share an input:
+        epsilon and delta of one are multiplied, whichever mechanism it is, a code,
+        Laplace noise or either behind a mask (basic composition, Dwork et al. 2006).
+        At word level one word differs in each of the texts.
+
+        Args:
+            size: at least 1. All of these texts may be replaced at once.
+
+        Returns:
+            ReleaseCost; infinite without a certificate.
+
+        Raises:
+            InputError: not a whole number of at least 1.
+        """
+        integer(size=size)
+        if self.certificate is None:
+            return ReleaseCost(self.releases * int(size), math.inf, math.inf, 0.0)
+        return self.certificate.compose(self.releases * int(size))
+
+    def group_epsilon(self, size: int) -> float:
+        """Returns the epsilon of `group_cost`."""
+        return self.group_cost(size).record_epsilon
+
+    def with_group(self, group: GroupBound | None) -> RepresentationStatement:
+        """Returns the same statement with another bound on texts of one author."""
+        stated = None if group is None else dataclasses.asdict(group)
+        return self.from_json(self.to_json() | {"group": stated})
 
     @property
     def covers(self) -> list[str]:
@@ -127,6 +169,11 @@ class RepresentationStatement:
             "further releases of the same text, and of other texts by the same person: "
             "their epsilons add up",
         ]
+        if self.group is not None:
+            lines.append(
+                f"more than {self.group.size} texts of one {self.group.unit}, and "
+                "texts that one person has under several names"
+            )
         return lines
 
     @property
@@ -149,7 +196,9 @@ class RepresentationStatement:
         Keys: `schema_version`; `kind`, "representation"; `method`; `releases`;
         `unit`, `adjacency`; `epsilon` and `word_epsilon`, numbers, or null with
         `epsilon_finite` false; `delta`; `claimed_epsilon`, per release, or null;
-        `certificate`, or null without noise; `event`;
+        `certificate`, or null without noise; `event`; `group`, null or the `unit` that
+        shares at most `size` texts, with `epsilon`, `word_epsilon` and `delta` for all
+        the releases of one's texts;
         `encoder_trained_on_private_text`; `covers`, `not_covered`, `assumptions`,
         `training_facts`, `public`, lists of text; `randomness`; `versions`.
         """
@@ -168,6 +217,7 @@ class RepresentationStatement:
             "claimed_epsilon": certificate.claimed_epsilon if certificate else None,
             "certificate": certificate.to_json() if certificate else None,
             "event": self.event().to_json(),
+            "group": self._group(),
             "encoder_trained_on_private_text": self.encoder_trained_on_private_text,
             "covers": self.covers,
             "not_covered": self.not_covered,
@@ -210,6 +260,7 @@ class RepresentationStatement:
                 # Statements of before these were told have neither.
                 training_facts=value.get("training_facts", ()),
                 public=value.get("public", ()),
+                group=GroupBound.from_json(value.get("group")),
             )
         except (KeyError, TypeError) as error:
             raise InputError(
@@ -232,6 +283,8 @@ class RepresentationStatement:
             lines.append(str(self.certificate))
             if self.releases > 1:
                 lines.append(f"Together:  {self._together()}")
+            if self.group is not None:
+                lines.append(self._group_line())
         for title, items in (
             ("Covers:", self.covers),
             ("Not covered:", self.not_covered),
@@ -241,6 +294,24 @@ class RepresentationStatement:
             if items:
                 lines += [title, *(f"  - {item}" for item in items)]
         return "\n".join(lines)
+
+    def _group(self) -> dict[str, Any] | None:
+        if self.group is None:
+            return None
+        cost = self.group_cost(self.group.size)
+        return dataclasses.asdict(self.group) | {
+            "epsilon": _finite(cost.record_epsilon),
+            "word_epsilon": _finite(cost.word_epsilon),
+            "delta": cost.delta,
+        }
+
+    def _group_line(self) -> str:
+        group, cost = self.group, self.group_cost(self.group.size)
+        found = "no bound, delta reaches 1"
+        if math.isfinite(cost.record_epsilon):
+            beside = f" at delta {rounded_up(cost.delta, 2)}" if cost.delta else ""
+            found = f"epsilon {rounded_up(cost.record_epsilon)}{beside}"
+        return f"For all the texts of one {group.unit}, {group.size} at most: {found}"
 
     def _together(self) -> str:
         if math.isinf(self.epsilon):

@@ -248,7 +248,7 @@ class PrivacyStatement:
                 adjacency=value["adjacency"],
                 public=value["public"],
                 assumptions=value["assumptions"],
-                group=_group_bound(value.get("group")),
+                group=GroupBound.from_json(value.get("group")),
             )
         except (KeyError, TypeError) as error:
             raise InputError(
@@ -388,10 +388,6 @@ def _describe(unit: Event, count: int) -> str:
         case _:
             text = type(unit).__name__
     return f"{text}, {times}"
-
-
-def _group_bound(value: Any) -> GroupBound | None:
-    return None if value is None else GroupBound(value["unit"], value["size"])
 
 
 def _because(read: PrivateRead) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from tfpriv._errors import InputError
-from tfpriv.seqgan import guaranteed
 from tfpriv.seqgan.class_gan import ClassGAN
 from tfpriv.seqgan.discriminator import Discriminator
 from tfpriv.seqgan.discriminator_step import variables_from_dict
@@ -122,10 +121,9 @@ def _published(
 def _guaranteed(
     method: GuaranteedMethod, number: int, state: dict[str, np.ndarray], store: RunStore
 ) -> ClassDiscriminator:
-    # The seed corpus follows from what was released: drawn anew, it is the same.
-    rng = np.random.default_rng([method.seed, number])
-    seeds = method.seed_model.sample(number, guaranteed._SEEDS, rng)
-    gan = ClassGAN(seeds, method.settings, seed=method.seed + number)
+    gan = ClassGAN(
+        method.seed_corpus(number), method.settings, seed=method.seed + number
+    )
     gan.discriminator.embedding.trainable = False
     before = store.arrays(f"class-{number}-pretrained") or {}
     start = [before[k] for k in _numbered(before, "discriminator/")]

@@ -3,7 +3,7 @@
 `Privatize` is the transform: texts in, private representations out, one for each
 record. `privatize_corpus` is the whole pipeline from files to files, and
 `python -m tfpriv.beam` its command. What a model promises is read beside it, by
-`ExportedModel`. Apache Beam is imported when one of them is first used.
+`tfpriv.serving.ExportedModel`. Apache Beam is imported when one of them is first used.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from tfpriv.beam._require import require_beam
 
 if TYPE_CHECKING:
     from tfpriv.beam.corpus import privatize_corpus
-    from tfpriv.beam.exported_model import ExportedModel
     from tfpriv.beam.privatize import Privatize
 
-__all__ = ["ExportedModel", "Privatize", "privatize_corpus"]
+__all__ = ["Privatize", "privatize_corpus"]
 
 _HOMES = {
-    "ExportedModel": "tfpriv.beam.exported_model",
     "Privatize": "tfpriv.beam.privatize",
     "privatize_corpus": "tfpriv.beam.corpus",
 }

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfpriv.beam.exported_model import ExportedModel
-
 if TYPE_CHECKING:
     from tfpriv.accounting import DataBudget
+    from tfpriv.serving import ExportedModel
 
 # In the ledger of a budget.
 _WHAT = "representations of its texts"
@@ -40,7 +39,7 @@ class CorpusBudgets:
     def __init__(
         self, paths: Sequence[str | os.PathLike], model: ExportedModel, *, keyed: bool
     ) -> None:
-        from tfpriv.accounting import DataBudget, RepresentationStatement
+        from tfpriv.accounting import DataBudget
 
         self._found: dict[str, list[DataBudget]] = {}
         for path in paths:
@@ -50,9 +49,7 @@ class CorpusBudgets:
             id: 1 if keyed else len(files) for id, files in self._found.items()
         }
         self._events = {
-            id: RepresentationStatement.from_json(
-                {**model.privacy, "releases": count}
-            ).event()
+            id: model.privacy_statement(releases=count).event()
             for id, count in self.counts.items()
         }
 

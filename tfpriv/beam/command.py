@@ -109,6 +109,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="Files; 0: as the runner likes.",
     )
+    parser.add_argument(
+        "--unprotected-training",
+        action="store_true",
+        help="Release although a data set with a budget trained the encoder, which "
+        "protects it not.",
+    )
     parser.add_argument("--json", action="store_true", help="Print JSON for machines.")
     return parser
 
@@ -137,6 +143,7 @@ def _run(arguments: list[str]) -> int:
         output_format=given.output_format,
         batch_size=given.batch_size,
         shards=given.shards,
+        unprotected_training=given.unprotected_training,
         runner=given.runner,
         options=others,
     )

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfpriv._errors import InputError
-from tfpriv._validation import integer, one_of
+from tfpriv._validation import boolean, integer, one_of
 from tfpriv.beam._require import require_beam
 from tfpriv.beam.budgets import CorpusBudgets
-from tfpriv.beam.exported_model import ExportedModel
+from tfpriv.beam.exported_model import find_model
 from tfpriv.beam.places import (
     INTERNAL,
     OUTPUT_FORMATS,
@@ -65,6 +65,7 @@ def privatize_corpus(
     batch_size: int = 64,
     max_chars: int = LONGEST,
     shards: int = 0,
+    unprotected_training: bool = False,
     runner: Any = "DirectRunner",
     options: Sequence[str] = (),
 ) -> CorpusRelease:
@@ -98,6 +99,7 @@ def privatize_corpus(
         batch_size: int. As of `Privatize`.
         max_chars: int. Likewise.
         shards: int. Number of output files; 0 leaves it to the runner.
+        unprotected_training: bool. As of `Privatize`; a budget on this machine is told.
         runner: str, one of `RUNNERS`, or a Beam runner.
         options: further options of Beam's, as on a command line.
 
@@ -118,6 +120,7 @@ def privatize_corpus(
     from tfpriv.beam.sinks import WriteDeadLetters, WriteReleases
 
     integer(batch_size=batch_size, max_chars=max_chars)
+    boolean(unprotected_training=unprotected_training)
     integer(0, shards=shards)
     one_of(OUTPUT_FORMATS, output_format=output_format)
     beam_options = checked_options(options)
@@ -125,20 +128,28 @@ def privatize_corpus(
     files = find_files(inputs)
     _check_places(runner, [path for path, _ in files], output, model_dir)
     target = checked_output(output)
-    model = ExportedModel.find(model_dir)
+    model = find_model(model_dir)
+    trained_on = model.training_budget(allowed=unprotected_training)
     budgets = CorpusBudgets([path for path, _ in files], model, keyed=key is not None)
     # What would go over is refused before a text is read.
     budgets.require()
     read = _formats(files, format, Columns(text, key))
     statement = model.privacy_statement()
     budgets.charge()
+    if trained_on is not None:
+        trained_on.note_unprotected("representations by an encoder trained on it")
     with staged(target) as folder:
         write_json_to(f"{folder}/{RELEASE}/privacy.json", statement.to_json())
         pipeline = beam.Pipeline(runner=made, options=beam_options)
         _build(
             pipeline,
             read,
-            Privatize(model, batch_size=batch_size, max_chars=max_chars),
+            Privatize(
+                model,
+                batch_size=batch_size,
+                max_chars=max_chars,
+                unprotected_training=unprotected_training,
+            ),
             WriteReleases(f"{folder}/{RELEASE}/part", output_format, shards),
             WriteDeadLetters(f"{folder}/{INTERNAL}/dead_letters.jsonl"),
         )

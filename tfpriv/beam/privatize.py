@@ -14,7 +14,7 @@ from apache_beam.utils.shared import Shared
 
 from tfpriv._errors import InputError
 from tfpriv._validation import boolean, integer
-from tfpriv.beam.exported_model import ExportedModel
+from tfpriv.beam.exported_model import ExportedModel, find_model
 from tfpriv.datasets.plain_texts import LONGEST
 
 NAMESPACE = "tfpriv"
@@ -84,11 +84,13 @@ class Privatize(beam.PTransform):
             texts. A text is str, or bytes in UTF-8.
         batch_size: int. The most texts that the model gets at once.
         max_chars: int. A longer text is a dead letter.
+        unprotected_training: bool. Release although a data set with a budget trained
+            the encoder, which protects it not.
 
     Raises:
         InputError: no such model, one that encodes no text, one whose noise can be
-            replayed, or, when applied, an unbounded collection, in which no end tells
-            that a key will not come again.
+            replayed, one that may not leave, or, when applied, an unbounded
+            collection, in which no end tells that a key will not come again.
 
     Examples:
         >>> import apache_beam as beam
@@ -107,14 +109,16 @@ class Privatize(beam.PTransform):
         keyed: bool = True,
         batch_size: int = 64,
         max_chars: int = LONGEST,
+        unprotected_training: bool = False,
     ) -> None:
         super().__init__()
-        boolean(keyed=keyed)
+        boolean(keyed=keyed, unprotected_training=unprotected_training)
         integer(batch_size=batch_size, max_chars=max_chars)
         if isinstance(model_dir, ExportedModel):
             self.model = model_dir
         else:
-            self.model = ExportedModel.find(model_dir)
+            self.model = find_model(model_dir)
+        self.model.training_budget(allowed=unprotected_training)
         self.keyed = keyed
         self.batch_size = batch_size
         self.max_chars = max_chars

@@ -9,6 +9,7 @@ import typer
 
 from tfpriv._errors import InputError
 from tfpriv._figures import rounded_up
+from tfpriv._validation import integer
 from tfpriv.cli._account_output import (
     NEIGHBOURS,
     NOT_COVERED,
@@ -87,6 +88,7 @@ def selection(
         ),
     ] = 1,
     delta: DeltaOption = 1e-5,
+    group: GroupOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Partition selection: names whose noisy count passes a threshold."""
@@ -94,10 +96,10 @@ def selection(
     from tfpriv.mechanisms import selection_threshold
 
     def event(sigma: float) -> Event:
-        return GaussianThreshold(sigma, selection_delta)
+        return GaussianThreshold(sigma, selection_delta, max_contributions)
 
     sigma = _sigma(event, noise_multiplier, target_epsilon, delta)
-    result = priced(event(sigma), delta)
+    result = priced(event(sigma), delta, group)
     threshold = selection_threshold(
         sigma, selection_delta, max_contributions=max_contributions
     )
@@ -129,7 +131,6 @@ def response(
     as_json: JsonOption = False,
 ) -> None:
     """Randomised response: one of K answers, the true one more likely than others."""
-    from tfpriv._validation import integer
     from tfpriv.accounting import PureDP
     from tfpriv.mechanisms import RandomizedResponse
 
@@ -195,6 +196,7 @@ def laplace(
         ),
     ] = None,
     releases: _Releases = 1,
+    group: GroupOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Laplace representations of a text: what papers claim, and what is certified."""
@@ -220,6 +222,11 @@ def laplace(
             epsilon, dimension, domain, **settings
         )
     cost = certificate.compose(releases)
+    together = None
+    if group is not None:
+        # Each text has noise of its own.
+        integer(group=group)
+        together = certificate.compose(releases * group)
     if as_json:
         result = {
             "schema_version": 1,
@@ -229,6 +236,13 @@ def laplace(
             "record_epsilon": cost.record_epsilon,
             "word_epsilon": cost.word_epsilon,
             "delta": cost.delta,
+            "group": together
+            and {
+                "size": group,
+                "record_epsilon": together.record_epsilon,
+                "word_epsilon": together.word_epsilon,
+                "delta": together.delta,
+            },
             "certificate": certificate.to_json(),
             "event": certificate.event(releases).to_json(),
         }
@@ -240,6 +254,11 @@ def laplace(
         typer.echo(
             f"Together:  epsilon {rounded_up(record, 6)} for {releases:,} releases of "
             f"one text; {rounded_up(word, 6)} for texts that differ in one word"
+        )
+    if together is not None:
+        typer.echo(
+            f"For {group:,} texts of one person: epsilon "
+            f"{rounded_up(together.record_epsilon, 6)}"
         )
     for line in certificate.explain():
         typer.echo(
@@ -264,9 +283,10 @@ def compose(
 
     A use is {KIND: {...}}: dp_sgd (examples, batch, steps, noise_multiplier,
     sampling), gaussian_counts (noise_multiplier), selection (noise_multiplier,
-    delta), response (epsilon), laplace (epsilon, delta), nothing, search (mean, shape,
-    run: the use that is repeated a random number of times, the best kept); each may
-    have times and name, and part: NAME beside it for disjoint records.
+    delta, max_contributions), response (epsilon), exponential (epsilon), laplace
+    (epsilon, delta), nothing, search (mean, shape, run: the use that is repeated a
+    random number of times, the best kept); each may have times and name, and part:
+    NAME beside it for disjoint records.
     """
     from tfpriv.accounting import epsilon
     from tfpriv.accounting.event_list import event_of, read_uses
@@ -292,7 +312,7 @@ def compose(
     _show(
         result,
         as_json,
-        f"{len(uses)} uses of the same records",
+        f"{len(uses)} use{'s' * (len(uses) != 1)} of the same records",
         "every use is as it says, with noise of its own",
         alone,
     )

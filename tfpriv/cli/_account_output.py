@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import importlib
 import math
+import shutil
+import textwrap
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +32,9 @@ NOT_COVERED = [
     "several records of one person (--group K says what K of them cost)",
 ]
 
+# Room for the longest heading, "Does not cover".
+_HEADINGS = 16
+
 DeltaOption = Annotated[float, typer.Option("--delta", metavar="DELTA")]
 GroupOption = Annotated[
     int | None,
@@ -44,6 +53,7 @@ def priced(event: Event, delta: float, group: int | None = None) -> dict[str, An
         "default_grid_epsilon"} or None; `group` {"size", "epsilon"} or None; `event`;
         `warnings`.
     """
+    _import_dp_accounting()
     from tfpriv.accounting import epsilon, group_epsilon, rdp
     from tfpriv.accounting.composition import additive_delta, is_private
 
@@ -82,6 +92,27 @@ def priced(event: Event, delta: float, group: int | None = None) -> dict[str, An
     }
 
 
+def _import_dp_accounting() -> None:
+    """Imports it on a stack of its own.
+
+    CPython 3.11 keeps frames in pieces of 16 KiB, and where a piece ends just above a
+    loop it takes and gives back one at every call: inside Typer's forty frames that
+    made a fifth of the command.
+    """
+
+    def load() -> None:
+        # What an import makes stays: there is nothing for the collector to find.
+        gc.disable()
+        # One that fails is told by the import that needs it.
+        with contextlib.suppress(ImportError):
+            importlib.import_module("dp_accounting")
+        gc.enable()
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    thread.join()
+
+
 def _explained(price: float, delta: float, taken: float, event: Event) -> list[str]:
     from tfpriv.accounting.composition import is_private
 
@@ -118,28 +149,26 @@ def print_priced(
         title: one line.
         rows: heading -> lines.
     """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    table = Table(title=None, box=None, pad_edge=False)
-    table.add_column("accountant")
-    table.add_column(f"epsilon at delta = {result['delta']:g}", justify="right")
-    for name, value in result["epsilon"].items():
-        table.add_row(name.upper(), figure(value))
+    prices = [("accountant", f"epsilon at delta = {result['delta']:g}")]
+    prices += [(name.upper(), figure(x)) for name, x in result["epsilon"].items()]
     group = result.get("group")
     if group:
-        table.add_row(f"RDP, {group['size']} records", figure(group["epsilon"]))
-    console.print(Text(title))
-    console.print()
-    console.print(table)
-    console.print()
-    grid = Table.grid(padding=(0, 2))
+        prices.append((f"RDP, {group['size']} records", figure(group["epsilon"])))
+    names, values = (max(map(len, column)) for column in zip(*prices, strict=True))
+    typer.echo(f"{title}\n")
+    for name, value in prices:
+        typer.echo(f"{name:{names}}  {value:>{values}}")
+    typer.echo()
+    # No Rich here: its import takes longer than either accountant.
+    width = shutil.get_terminal_size().columns
     for heading, lines in {**rows, "Note": result["warnings"]}.items():
         for index, line in enumerate(lines):
-            grid.add_row(heading if index == 0 else "", Text(line))
-    console.print(grid)
+            first = f"{heading if index == 0 else '':{_HEADINGS}}"
+            typer.echo(
+                textwrap.fill(
+                    line, width, initial_indent=first, subsequent_indent=" " * _HEADINGS
+                )
+            )
 
 
 def figure(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""`tfpriv encode --server`: releases that a server makes, at a price known here."""
+"""Releases by an exported model, here or on a server, at a price known here."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from tfpriv._errors import InputError
 from tfpriv.cli._common import quiet_import, warn
-from tfpriv.cli._representation_run import read_config
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tfpriv.accounting import RepresentationStatement
-    from tfpriv.serving import ServingClient
-
-
-# TensorFlow Serving's own name for what lies beside a model.
-_EXTRA = "assets.extra"
+    from tfpriv.serving import ExportedModel, ServingClient
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +40,7 @@ class ServedModel:
     Args:
         directory: a run of `tfpriv rmat train`, or an exported model (its folder, or
             that of a version): what one release costs is read there.
+        exported: the exported model there; None for a run.
         server: Server.
 
     Raises:
@@ -52,15 +48,16 @@ class ServedModel:
             not there or has another model.
     """
 
-    def __init__(self, directory: Path, server: Server) -> None:
-        statement, name, shape = _described(directory)
-        name = server.model or name
+    def __init__(
+        self, directory: Path, exported: ExportedModel | None, server: Server
+    ) -> None:
+        self._statement = exported.privacy if exported else _of_run(directory)
+        name = server.model or (exported.name if exported else None)
         if name is None:
             raise InputError(
                 f"Expected --model NAME, the name of the model at {server.address}: "
                 f"the run {directory} does not tell it."
             )
-        self._statement = statement
         with quiet_import():
             from tfpriv.serving import ServingClient
 
@@ -70,7 +67,7 @@ class ServedModel:
                 deadline=server.deadline,
                 root_certificates=server.root_certificates,
             )
-        self._check(name, shape)
+        self._check(name, exported.dimension if exported else None)
         if self._client.readable_on_the_way:
             warn(
                 f"the texts go to {server.address} without encryption: whoever is on "
@@ -92,71 +89,69 @@ class ServedModel:
         released = [self._client.encode(texts) for _ in range(releases)]
         return released[0] if releases == 1 else np.stack(released, axis=1)
 
-    def _check(self, name: str, shape: list | None) -> None:
+    def _check(self, name: str, expected: int | None) -> None:
         try:
             found = self._client.signatures().get("encode")
         except (OSError, RuntimeError) as error:
             raise InputError(str(error)) from None
         dimension = found["outputs"].get("representation", (0,))[-1] if found else None
-        if dimension is None or shape not in (None, [None, dimension]):
+        if dimension is None or expected not in (None, dimension):
             raise InputError(
                 f"Expected model {name!r} at {self._client.address} to be the one that "
                 "the statement is of, with its signature 'encode', received another."
             )
 
 
-def run_behind(directory: Path) -> dict[str, Any] | None:
-    """The config of a run; None for an exported model.
+class LoadedModel:
+    """What `encode` asks of a model, answered by an exported one on this machine.
+
+    Args:
+        exported: ExportedModel.
+    """
+
+    def __init__(self, exported: ExportedModel) -> None:
+        self._exported = exported
+        with quiet_import():
+            self._encode = exported.load()
+
+    def privacy_statement(self, *, releases: int = 1) -> RepresentationStatement:
+        """What each release costs, as the exported model says."""
+        return self._exported.privacy_statement(releases=releases)
+
+    def encode(self, texts: list[str], *, releases: int = 1) -> np.ndarray:
+        """Releases, float32 (n, d), or (n, r, d) for more than one."""
+        import numpy as np
+
+        released = [self._encode(texts) for _ in range(releases)]
+        return released[0] if releases == 1 else np.stack(released, axis=1)
+
+
+def exported_at(directory: Path, *, checked: bool) -> ExportedModel | None:
+    """The exported model at a folder; None for the run of `tfpriv rmat train`.
+
+    Args:
+        directory: of the model, of one of its versions, or of the run.
+        checked: whether its graph is to be run here, and has to be a good one.
 
     Raises:
-        InputError: it is neither.
+        InputError: it is neither, or a model that cannot encode.
     """
-    if _exported(directory) is not None:
-        return None
+    from tfpriv.serving.exported_model import ExportedModel, is_exported
+
+    if is_exported(directory):
+        with quiet_import():
+            return ExportedModel.find(directory, checked=checked)
     if not (directory / "internal").is_dir():
         raise InputError(
             f"Expected an exported model with a numbered version, or a run of `tfpriv "
             f"rmat train`, received {directory}. Name the folder that `tfpriv export` "
-            "wrote."
+            "or `tfpriv rmat train` wrote."
         )
-    return read_config(directory)
-
-
-def _exported(directory: Path) -> Path | None:
-    """The `assets.extra` of an exported model, of its highest version; else None."""
-    if (directory / _EXTRA).is_dir():
-        return directory / _EXTRA
-    versions = []
-    if directory.is_dir():
-        versions = [int(p.name) for p in directory.iterdir() if p.name.isdecimal()]
-    for version in sorted(versions, reverse=True):
-        if (directory / str(version) / _EXTRA).is_dir():
-            return directory / str(version) / _EXTRA
     return None
 
 
-def _described(directory: Path) -> tuple[dict[str, Any], str | None, list | None]:
-    """Returns statement, name of the model, and shape of a representation."""
-    extra = _exported(directory)
-    if extra is None:
-        return _json(directory / "release" / "privacy.json"), None, None
-    statement = _json(extra / "privacy.json")
-    described = _json(extra / "serving.json")
-    if statement.get("kind") != "representation":
-        raise InputError(
-            f"Expected an exported representation model, received {directory}, which "
-            "is a generator."
-        )
-    encode = described["signatures"].get("encode")
-    if encode is None:
-        raise InputError(
-            f"Expected a model that encodes text, received {directory}, the server's "
-            "part of a split one."
-        )
-    return statement, described["name"], encode["outputs"]["representation"][1]
-
-
-def _json(path: Path) -> dict[str, Any]:
+def _of_run(directory: Path) -> dict[str, Any]:
+    path = directory / "release" / "privacy.json"
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -164,6 +159,6 @@ def _json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError(
             f"Expected {path} as tfpriv wrote it, received a file that is missing or "
-            "damaged. Export the model again."
+            "damaged. Train again."
         )
     return value

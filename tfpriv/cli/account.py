@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tfpriv._errors import InputError
+from tfpriv._figures import as_given
 from tfpriv.cli import _account_mechanisms as mechanisms
 from tfpriv.cli._account_output import (
     NEIGHBOURS,
@@ -139,12 +140,12 @@ for _command in mechanisms.COMMANDS:
 
 def _refuse_options(context: typer.Context) -> None:
     """Options before a command would be for DP-SGD, and do nothing there."""
-    for name in context.params:
-        source = context.get_parameter_source(name)
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name)
         if source is not None and source.name == "COMMANDLINE":
             raise InputError(
                 f"Expected options of `account {context.invoked_subcommand}` behind "
-                f"it, received --{name.replace('_', '-')} before it."
+                f"it, received {parameter.opts[0]} before it."
             )
 
 
@@ -245,7 +246,7 @@ def _next_pass(plan: DPSGDPlan) -> str | None:
 
 
 def _title(result: dict[str, Any]) -> str:
-    sigma = f"noise multiplier {result['noise_multiplier']:.4f}".rstrip("0").rstrip(".")
+    sigma = f"noise multiplier {as_given(result['noise_multiplier'])}"
     title = (
         f"{result['steps']:,} steps, batch {result['batch']:,} of "
         f"{result['examples']:,} records, {result['sampling']}: {sigma}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -187,6 +188,7 @@ def _of_budget(budget: DataBudget) -> dict[str, Any]:
     return result | {
         "id": budget.id,
         "adjacency": budget.adjacency,
+        "groups": [dataclasses.asdict(total) for total in budget.group_totals()],
         "left": None
         if left is None
         else {"gaussian_epsilon": left[0], "noise_multiplier": left[1]},
@@ -293,6 +295,19 @@ def _print_left(console: Any, result: dict[str, Any]) -> None:
             f"{left['noise_multiplier']:.4g})."
         )
     console.print(f"All of it for {neighbours[result['adjacency']]}.")
+    for group in result["groups"]:
+        console.print(_together(group))
+
+
+def _together(group: dict[str, Any]) -> str:
+    if group["unbounded"]:
+        times = (
+            "one charge" if group["unbounded"] == 1 else f"{group['unbounded']} charges"
+        )
+        cost = f": no bound, since {times} did not have --group"
+    else:
+        cost = f", {group['size']} at most: {_figure(group['epsilon'])}"
+    return f"For all the records of one {group['unit']}{cost}."
 
 
 def _counted(rows: list[dict[str, Any]]) -> list[tuple[dict[str, Any], int]]:

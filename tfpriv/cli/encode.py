@@ -26,13 +26,18 @@ from tfpriv.cli._common import (
     say,
 )
 from tfpriv.cli._data_budget import budget_of, check_unprotected_training
+from tfpriv.cli._record_options import (
+    GroupColumnOption,
+    GroupSizeOption,
+    group_bound,
+)
 from tfpriv.cli._representation_run import load_model, read_config
-from tfpriv.cli._served_encoding import ServedModel, Server, run_behind
+from tfpriv.cli._served_encoding import LoadedModel, ServedModel, Server, exported_at
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from tfpriv.accounting import RepresentationStatement
+    from tfpriv.accounting import GroupBound, RepresentationStatement
 
 app = typer.Typer()
 
@@ -48,7 +53,7 @@ def encode(
         Path,
         typer.Argument(
             metavar="DIR",
-            help="A run of `tfpriv rmat train`; with --server also an exported model.",
+            help="A run of `tfpriv rmat train`, or an exported model.",
         ),
     ],
     file: Annotated[
@@ -78,6 +83,8 @@ def encode(
         int,
         typer.Option("--releases", metavar="R", help="Of each text: R times the cost."),
     ] = 1,
+    group: GroupColumnOption = None,
+    group_size: GroupSizeOption = None,
     unprotected_training: Annotated[
         bool,
         typer.Option(
@@ -134,20 +141,28 @@ def encode(
     An empty text is encoded like any other; of a long one the first words are read.
     If FILE has a budget (`tfpriv budget init`), the call is charged to it first.
     There is no --seed: noise that can be drawn again hides nothing.
+    With --group, all the texts of one author cost as many times as much as there are,
+    which the statement says.
     """
     del config
     with before_work():
         integer(releases=releases)
-        run = read_config(directory) if server is None else run_behind(directory)
+        bound = group_bound(group, group_size)
+        exported = exported_at(directory, checked=server is None)
+        run = None if exported else read_config(directory)
         _check_output(output, file, directory)
-        model, trained_on = None, None
-        if run is not None:
+        model = None
+        if exported is not None:
+            trained_on = exported.training_budget(allowed=unprotected_training)
+        else:
             trained_on = check_unprotected_training(
                 directory, Path(run["file"]), allowed=unprotected_training
             )
         if server is not None:
             at = Server(server, served_model, tls_ca, deadline)
-            model = ServedModel(directory, at)
+            model = ServedModel(directory, exported, at)
+        elif exported is not None:
+            model = LoadedModel(exported)
         budget = budget_of(file)
         if budget is not None:
             # What would go over is refused before a text is read.
@@ -155,12 +170,20 @@ def encode(
             event = model.privacy_statement(releases=releases).event()
             budget.require(event, _WHAT)
         column = "text" if run is None else run["text"]
+        if bound is not None:
+            _check_groups(file, bound, text or column, format)
         texts = _read(file, text, format, column)
         if model is None:
             model = load_model(directory)
-        statement = model.privacy_statement(releases=releases)
+        statement = model.privacy_statement(releases=releases).with_group(bound)
         if budget is not None:
-            budget.charge(statement.event(), _WHAT, adjacency="replace-one")
+            budget.charge(
+                statement.event(),
+                _WHAT,
+                adjacency="replace-one",
+                group=bound,
+                local=True,
+            )
         if trained_on is not None:
             trained_on.note_unprotected("representations by an encoder trained on it")
     say(cost(statement, len(texts)))
@@ -208,6 +231,15 @@ def cost(statement: RepresentationStatement, texts: int) -> str:
         )
     if statement.delta:
         line += f", at delta {rounded_up(statement.delta, 2)}"
+    if statement.group is not None:
+        group = statement.group
+        together = statement.group_cost(group.size)
+        line += (
+            f"; {rounded_up(together.record_epsilon)} for all of one {group.unit}, "
+            f"{group.size} at most"
+        )
+        if together.delta:
+            line += f", at delta {rounded_up(together.delta, 2)}"
     return f"{line}. Every call adds as much; the training data is not charged."
 
 
@@ -218,6 +250,18 @@ def _read(file: Path, text: str | None, format: str | None, column: str) -> list
     return read_texts(
         file, text=text if plain or text is not None else column, format=format
     )
+
+
+def _check_groups(file: Path, bound: GroupBound, text: str, format: str | None) -> None:
+    """Refuses a file that has more texts of one author, before a text is read."""
+    from tfpriv.datasets.plain_texts import read_groups
+
+    if bound.unit == text:
+        raise InputError(
+            f"Expected different columns for the text and --group, received {text!r} "
+            "for both."
+        )
+    bound.check(read_groups(file, group=bound.unit, format=format))
 
 
 def _check_output(output: Path | None, file: Path, run: Path) -> None:

@@ -100,7 +100,9 @@ def export(
     say("tracing the graph, then loading it as a server does.")
     from tfpriv.serving import export as write
 
-    folder = write(model, target, version, label_names=labels, part=part)
+    folder = write(
+        model, target, version, label_names=labels, part=part, trained_on=trained_on
+    )
     statement = json.loads(
         (folder / "assets.extra" / "privacy.json").read_text(encoding="utf-8")
     )

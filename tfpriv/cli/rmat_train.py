@@ -19,6 +19,12 @@ from tfpriv.cli._common import (
     say,
 )
 from tfpriv.cli._data_budget import note_training
+from tfpriv.cli._record_options import (
+    FormatOption,
+    RecordsArgument,
+    RunOption,
+    TextOption,
+)
 from tfpriv.cli._representation_run import (
     COMMAND,
     VADER,
@@ -43,15 +49,8 @@ if TYPE_CHECKING:
 
 
 def train(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="Private records: CSV, TSV, JSONL or TFRecord."
-        ),
-    ],
-    text: Annotated[
-        str, typer.Option("--text", metavar="COL", help="Column of the text.")
-    ],
+    file: RecordsArgument,
+    text: TextOption,
     label: Annotated[
         str,
         typer.Option(
@@ -64,14 +63,7 @@ def train(
         str,
         typer.Option("--private", metavar="COL", help="Column of what is to hide."),
     ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            metavar="DIR",
-            help="Folder of the run; given again, the run goes on.",
-        ),
-    ],
+    output: RunOption,
     labels: Annotated[
         str | None,
         typer.Option(
@@ -177,14 +169,7 @@ def train(
             "is encoded as such.",
         ),
     ] = 32,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="csv, tsv, jsonl or tfrecord, where the file's name does not tell.",
-        ),
-    ] = None,
+    format: FormatOption = None,
     seed: Annotated[
         int,
         typer.Option("--seed", metavar="N", help="Of weights and batches, not noise."),

@@ -27,10 +27,19 @@ from tfpriv.cli._common import (
     warn,
 )
 from tfpriv.cli._data_budget import budget_of
+from tfpriv.cli._record_options import (
+    FormatOption,
+    GroupColumnOption,
+    GroupSizeOption,
+    RecordsArgument,
+    RunOption,
+    TextOption,
+    group_bound,
+)
 from tfpriv.cli.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from tfpriv.accounting import DataBudget, GroupBound
+    from tfpriv.accounting import DataBudget
     from tfpriv.datasets import TextDataset
     from tfpriv.seqgan.dp_seqgan import DPSeqGAN
 
@@ -45,26 +54,12 @@ _LEAST_DELTA = 1e-11
 
 @app.command(cls=UsageCommand)
 def synthesize(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="Private records: CSV, TSV, JSONL or TFRecord."
-        ),
-    ],
-    text: Annotated[
-        str, typer.Option("--text", metavar="COL", help="Column of the text.")
-    ],
+    file: RecordsArgument,
+    text: TextOption,
     label: Annotated[
         str, typer.Option("--label", metavar="COL", help="Column of the label.")
     ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            metavar="DIR",
-            help="Folder of the run; given again, the run goes on.",
-        ),
-    ],
+    output: RunOption,
     epsilon: Annotated[
         float,
         typer.Option("--epsilon", metavar="E", help="What the whole release may cost."),
@@ -108,31 +103,9 @@ def synthesize(
             help="Private steps of each discriminator; 0 spends all on counts.",
         ),
     ] = 12,
-    group: Annotated[
-        str | None,
-        typer.Option(
-            "--group",
-            metavar="COL",
-            help="Column of who wrote a record: the statement then has the epsilon for "
-            "all the records of one, too.",
-        ),
-    ] = None,
-    group_size: Annotated[
-        int | None,
-        typer.Option(
-            "--group-size",
-            metavar="K",
-            help="With --group: records of one, at most; more are refused.",
-        ),
-    ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="csv, tsv, jsonl or tfrecord, where the file's name does not tell.",
-        ),
-    ] = None,
+    group: GroupColumnOption = None,
+    group_size: GroupSizeOption = None,
+    format: FormatOption = None,
     seed: Annotated[
         int,
         typer.Option("--seed", metavar="N", help="Of weights and text, not of noise."),
@@ -209,20 +182,6 @@ def make_model(settings: dict[str, Any]) -> DPSeqGAN:
 
         group = GroupBound(**group)
     return DPSeqGAN(**{**settings, "group": group})
-
-
-def group_bound(group: str | None, size: int | None) -> GroupBound | None:
-    """Returns what --group and --group-size say together."""
-    if group is None and size is None:
-        return None
-    if group is None or size is None:
-        raise InputError(
-            "Expected --group COL and --group-size K together, received "
-            f"{'--group-size' if group is None else '--group'} alone."
-        )
-    from tfpriv.accounting import GroupBound
-
-    return GroupBound(group, size)
 
 
 def read_private(

@@ -93,6 +93,32 @@ def read_texts(
     return texts
 
 
+def read_groups(
+    path: str | os.PathLike, *, group: str, format: str | None = None
+) -> list[str]:
+    """Reads who shares records with whom: one name for each text of `read_texts`.
+
+    Blanks around a name are taken off, as `read_table` does.
+
+    Args:
+        path: a table.
+        group: name of the column.
+        format: as for `read_texts`.
+
+    Raises:
+        InputError: as for `read_texts`; or a row without a name.
+    """
+    names = [cell.strip() for cell in read_texts(path, text=group, format=format)]
+    for place, name in enumerate(names, start=1):
+        if not name:
+            raise InputError(
+                f"Expected a value in column {group!r} of record {place} of {path}, "
+                "received none. Fill it, or leave the record out: who shares a group "
+                "with it cannot be told."
+            )
+    return names
+
+
 def _table(path: Path, text: str, format: str, source: Source) -> list:
     if format == "tfrecord":
         from tfpriv.datasets.tfrecord import read_tfrecord

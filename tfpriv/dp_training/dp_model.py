@@ -13,8 +13,15 @@ import tensorflow as tf
 
 from tfpriv import _validation
 from tfpriv._errors import BudgetExceeded, InputError
-from tfpriv.accounting import DPSGDPlan, PrivacyLedger, PrivacyStatement, PrivateRead
+from tfpriv.accounting import (
+    DPSGDPlan,
+    NonPrivate,
+    PrivacyLedger,
+    PrivacyStatement,
+    PrivateRead,
+)
 from tfpriv.dp_training.independence import refuse_layers_that_mix, refuse_what_mixes
+from tfpriv.dp_training.one_device import require_one_device
 from tfpriv.dp_training.trainer import DPTrainer
 
 _ASSUMPTIONS = (
@@ -70,6 +77,7 @@ class DPModel(keras.Model):
         ledger: PrivacyLedger | None = None,
         name: str | None = None,
     ) -> None:
+        require_one_device(model.variables)
         super().__init__(name=name or f"private_{model.name}")
         _validation.positive(epsilon=epsilon, l2_norm_clip=l2_norm_clip)
         _validation.probability(delta=delta)
@@ -82,6 +90,9 @@ class DPModel(keras.Model):
         self.ledger = ledger
         self.plan: DPSGDPlan | None = None
         self._trainer: DPTrainer | None = None
+        self._loaded = False
+        # It has no weights but the model's.
+        self.built = model.built
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
         """What the model returns."""
@@ -164,11 +175,13 @@ class DPModel(keras.Model):
         """
         if not self.compiled:
             raise InputError("Expected a compiled model. Call compile first.")
+        require_one_device(self.model.variables)
         if self.plan is not None:
             raise BudgetExceeded(
                 f"Expected one fit for epsilon={self.epsilon:g}, received another: the "
                 f"budget is spent. Plan more epochs in one call, or make a new DPModel."
             )
+        _refuse_backups(callbacks or ())
         _validation.integer(batch_size=batch_size, epochs=epochs)
         self._structure = x
         arrays = [np.asarray(a) for a in keras.tree.flatten(x)] + [np.asarray(y)]
@@ -177,17 +190,10 @@ class DPModel(keras.Model):
                 "Expected x and y with one row a record in each, received arrays of "
                 "different lengths."
             )
-        num_examples = len(y) if num_examples is None else num_examples
-        _validation.integer(num_examples=num_examples)
-        steps_per_epoch = math.ceil(num_examples / batch_size)
-        plan = DPSGDPlan.calibrate(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            num_examples=num_examples,
-            batch_size=batch_size,
-            steps=epochs * steps_per_epoch,
-            l2_norm_clip=self.l2_norm_clip,
+        plan = self.plan_for(
+            len(y), batch_size=batch_size, epochs=epochs, num_examples=num_examples
         )
+        steps_per_epoch = plan.steps // epochs
         trainer = self._make_trainer(plan, arrays)
         if verbose:
             sys.stdout.write(_plan_in_words(plan, self.delta))
@@ -196,9 +202,55 @@ class DPModel(keras.Model):
             arrays, epochs, steps_per_epoch, validation_data, callbacks, verbose
         )
 
+    def plan_for(
+        self,
+        size: int,
+        *,
+        batch_size: int = 64,
+        epochs: int = 1,
+        num_examples: int | None = None,
+    ) -> DPSGDPlan:
+        """Returns what `fit` would do to so many records; reads none.
+
+        Args:
+            size: int. Records there are.
+            batch_size: int. Of `fit`.
+            epochs: int. Of `fit`.
+            num_examples: int. Of `fit`.
+
+        Raises:
+            InputError: a number that cannot be used.
+        """
+        num_examples = size if num_examples is None else num_examples
+        _validation.integer(
+            batch_size=batch_size, epochs=epochs, num_examples=num_examples
+        )
+        return DPSGDPlan.calibrate(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            num_examples=num_examples,
+            batch_size=batch_size,
+            steps=epochs * math.ceil(num_examples / batch_size),
+            l2_norm_clip=self.l2_norm_clip,
+        )
+
+    def load_weights(self, *args: Any, **kwargs: Any) -> None:
+        """Loads weights, of which the statement knows no more than that they came.
+
+        What `keras.Model.load_weights` takes.
+        """
+        super().load_weights(*args, **kwargs)
+        self._loaded = True
+
     def privacy_statement(self) -> PrivacyStatement:
-        """Returns what `fit` guarantees; nothing was read before it."""
+        """Returns what `fit` guarantees.
+
+        Weights that were loaded may have read anything: then there is no guarantee
+        here, and what they cost is with whoever trained them.
+        """
         reads = []
+        if self._loaded:
+            reads.append(PrivateRead("what trained the loaded weights", NonPrivate()))
         if self.plan is not None:
             reads.append(PrivateRead("training", self.plan.event()))
         return PrivacyStatement(reads, delta=self.delta, assumptions=_ASSUMPTIONS)
@@ -284,6 +336,17 @@ class DPModel(keras.Model):
     def _validate(self, data: Any) -> dict[str, float]:
         parts = data if isinstance(data, tuple) else (data,)
         return self.evaluate(*parts, verbose=0, return_dict=True)
+
+
+def _refuse_backups(callbacks: Sequence[keras.callbacks.Callback]) -> None:
+    """A run that was killed has spent: going on from its backup would not say so."""
+    for callback in callbacks:
+        if isinstance(callback, keras.callbacks.BackupAndRestore):
+            raise InputError(
+                "Expected no BackupAndRestore in a DP fit, received one: what a killed "
+                "run spent would be missing in the statement. Save with DPTrainer."
+                "save and go on with restore, on one PrivacyLedger."
+            )
 
 
 def _per_example(loss: Any) -> Any:

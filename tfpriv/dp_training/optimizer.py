@@ -19,7 +19,8 @@ import tf_keras
 from tfpriv import _validation
 from tfpriv._errors import InputError
 from tfpriv.dp_training.clipping import PerExampleLoss
-from tfpriv.dp_training.noise import combine_sums, gaussian_tensors
+from tfpriv.dp_training.noise import noised_mean
+from tfpriv.dp_training.one_device import require_one_device
 
 _SWITCH = "skip_tf_privacy_import"
 
@@ -126,10 +127,11 @@ class DPKerasAdamOptimizer(_GenericDPAdam):
             num_public), one tensor a variable, rounded to the type of its sum when
             all is done.
         """
-        noise = self._noise_like(clipped_sums)
+        require_one_device()
+        stddev = self.sensitivity * self.noise_multiplier
         size = tf.cast(self.expected_batch_size, tf.float64)
         size += tf.cast(num_public, tf.float64)
-        return combine_sums(clipped_sums, noise, public_sums, size)
+        return noised_mean(clipped_sums, stddev, public_sums, size)
 
     def apply_clipped_sums(
         self,
@@ -203,10 +205,6 @@ class DPKerasAdamOptimizer(_GenericDPAdam):
         variables = tf.nest.flatten(var_list)
         sums = StockClipping(self.l2_norm_clip).clipped_sum(loss, variables, tape)
         return list(zip(self.noised_mean(sums), variables, strict=True))
-
-    def _noise_like(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        stddev = self.sensitivity * self.noise_multiplier
-        return gaussian_tensors([tuple(t.shape) for t in tensors], stddev)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor; there is no noise state."""

@@ -18,6 +18,7 @@ from tfpriv._errors import BudgetExceeded, InputError
 from tfpriv.accounting import Compose, DPSGDPlan, PrivacyLedger
 from tfpriv.dp_training.clipping import PerExampleLoss, make_engine_for
 from tfpriv.dp_training.cyclic_sampler import CyclicSampler
+from tfpriv.dp_training.one_device import require_one_device
 from tfpriv.dp_training.optimizer import DPKerasAdamOptimizer
 from tfpriv.dp_training.sampler import PoissonSampler
 
@@ -44,6 +45,8 @@ class DPTrainer:
     regulariser do not depend on private ones. Public records may depend on the
     model, as a generator's fakes do: that is post-processing. How long a step
     takes is not covered.
+
+    It is for one device: under any `tf.distribute` strategy it is refused.
 
     Example::
 
@@ -91,6 +94,7 @@ class DPTrainer:
         name: str = "dp_training",
         part: str | None = None,
     ) -> None:
+        require_one_device(model.variables)
         if physical_batch_size is None:
             physical_batch_size = _default_physical_batch_size(plan)
         self.model = model
@@ -145,6 +149,7 @@ class DPTrainer:
                 No record was read.
             InputError: if the arrays do not fit together.
         """
+        require_one_device()
         private_inputs = _as_arrays("private_inputs", private_inputs)
         num_records = len(private_inputs[0])
         num_public = 0

@@ -2,8 +2,8 @@
 
 `downstream.py` trains the same classifiers on every version of a data set and tests
 them on real text: `logistic_regression.py`, `text_cnn.py` and `rnn.py`, the last two
-on the training loop of `network.py`. `utility.py` puts real and
-synthetic rows beside one another, with intervals.
+on the training loop of `network.py`. `utility.py` puts real and synthetic rows
+beside one another, with intervals; `mixtures.py` adds the ones to the others in steps.
 
 `quality.py` measures a text without a task: `text_statistics.py` (sizes, diversity),
 `text_quality.py` (how much it looks like language), `copied_runs.py` (what is copied),
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tfpriv.evaluation.downstream import Classifier, evaluate, measure, summarise
     from tfpriv.evaluation.embeddings import minilm_embeddings
     from tfpriv.evaluation.logistic_regression import LogisticRegressionClassifier
+    from tfpriv.evaluation.mixtures import mix
     from tfpriv.evaluation.network import NetworkClassifier
     from tfpriv.evaluation.quality import TextQuality, measure_quality
     from tfpriv.evaluation.rnn import RNNClassifier
@@ -51,6 +52,7 @@ __all__ = [
     "measure_quality",
     "measure_utility",
     "minilm_embeddings",
+    "mix",
     "shuffled",
     "summarise",
 ]
@@ -71,6 +73,7 @@ _HOMES = {
     "measure_quality": "quality",
     "measure_utility": "utility",
     "minilm_embeddings": "embeddings",
+    "mix": "mixtures",
     "shuffled": "text_quality",
     "summarise": "downstream",
 }

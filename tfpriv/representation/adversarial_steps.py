@@ -9,6 +9,11 @@ import keras
 import tensorflow as tf
 
 from tfpriv.layers import GradientReversal
+from tfpriv.representation.replicas import (
+    BatchWeights,
+    number_of_replicas,
+    over_replicas,
+)
 
 OBJECTIVES = ("maximise", "entropy", "reversal", None)
 
@@ -61,7 +66,7 @@ class AdversarialSteps:
             variables,
         )
         self.trained_steps.assign_add(1)
-        self._loss_tracker.update_state(loss)
+        self._loss_tracker.update_state(over_replicas(loss))
         self._track("label", logits, task_loss, targets, weight)
         if adversary:
             self._track("private", *seen, targets, weight)
@@ -74,7 +79,7 @@ class AdversarialSteps:
         logits, loss = self._loss(
             "label", self.task_head, released, targets, weight, training=False
         )
-        self._loss_tracker.update_state(loss)
+        self._loss_tracker.update_state(over_replicas(loss))
         self._track("label", logits, loss, targets, weight)
         if self.adversary_head is not None and "private" in targets:
             seen = self._loss(
@@ -93,7 +98,7 @@ class AdversarialSteps:
         return self(data[0] if isinstance(data, tuple) else data, training=False)
 
     def _train_adversary(
-        self, released: tf.Tensor, targets: dict, weight: tf.Tensor | None
+        self, released: tf.Tensor, targets: dict, weight: BatchWeights
     ) -> None:
         variables = self.adversary_head.trainable_variables
         with tf.GradientTape() as tape:
@@ -112,7 +117,7 @@ class AdversarialSteps:
         self,
         released: tf.Tensor,
         targets: dict,
-        weight: tf.Tensor | None,
+        weight: BatchWeights,
         strength: tf.Tensor,
     ) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor]]:
         """Returns what is added to the loss, and the adversary's (logits, loss)."""
@@ -126,10 +131,10 @@ class AdversarialSteps:
         if self.objective == "entropy":
             log_p = tf.nn.log_softmax(logits)
             entropy = -tf.reduce_sum(tf.exp(log_p) * log_p, axis=-1)
-            return -strength * _mean(entropy, weight), (logits, loss)
+            return -strength * weight.mean(entropy), (logits, loss)
         gain = loss
         if self.cap_adversary:
-            gain = tf.minimum(gain, math.log(self.num_private_classes))
+            gain = _capped(gain, math.log(self.num_private_classes))
         return -strength * gain, (logits, loss)
 
     def _loss(
@@ -138,11 +143,11 @@ class AdversarialSteps:
         head: keras.Model,
         released: tf.Tensor,
         targets: dict,
-        weight: tf.Tensor | None,
+        weight: BatchWeights,
         *,
         training: bool,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns logits (B, C) and the weighted mean cross-entropy."""
+        """Returns logits (B, C) and the replica's part of the mean cross-entropy."""
         labels = tf.cast(targets[name], tf.int32)
         if training and self.design.scale == "code":
             codes = tf.eye(self.design.dimension)
@@ -160,7 +165,7 @@ class AdversarialSteps:
         of_class = self.class_weights.get(name)
         if of_class is not None:
             losses *= tf.gather(tf.constant(of_class, tf.float32), labels)
-        return logits, _mean(losses, weight)
+        return logits, weight.mean(losses)
 
     def _trained_on(self, ids: tf.Tensor) -> tf.Tensor:
         """A release (B, d), or with codes the softmax of their logits (B, K)."""
@@ -187,6 +192,18 @@ class AdversarialSteps:
             *self.task_head.trainable_variables,
         ]
 
+    def _maybe_symbolic_build(self, *_: Any, **__: Any) -> None:
+        """Nothing is left to build; Keras would add up a batch's unequal parts."""
+
+    def _make_step_counter(self) -> keras.Variable:
+        return self.add_weight(
+            name="trained_steps",
+            shape=(),
+            dtype="int64",
+            trainable=False,
+            aggregation="only_first_replica",
+        )
+
     def _make_metrics(self) -> None:
         self.task_metrics = _head_metrics("task", self.num_classes)
         self.private_metrics = []
@@ -200,15 +217,15 @@ class AdversarialSteps:
         logits: tf.Tensor,
         loss: tf.Tensor,
         targets: dict,
-        weight: tf.Tensor | None,
+        weight: BatchWeights,
     ) -> None:
         metrics = self.task_metrics if name == "label" else self.private_metrics
         labels = tf.cast(targets[name], tf.int32)
         mean, accuracy, f1 = metrics
-        mean.update_state(loss)
-        accuracy.update_state(labels, logits, sample_weight=weight)
+        mean.update_state(over_replicas(loss))
+        accuracy.update_state(labels, logits, sample_weight=weight.each)
         f1.update_state(
-            tf.one_hot(labels, logits.shape[-1]), logits, sample_weight=weight
+            tf.one_hot(labels, logits.shape[-1]), logits, sample_weight=weight.each
         )
 
 
@@ -224,20 +241,17 @@ def _head_metrics(name: str, classes: int) -> list[keras.metrics.Metric]:
     ]
 
 
-def _unpack(data: Any) -> tuple[tf.Tensor, dict[str, tf.Tensor], tf.Tensor | None]:
+def _unpack(data: Any) -> tuple[tf.Tensor, dict[str, tf.Tensor], BatchWeights]:
     ids, targets, *rest = data
     if not isinstance(targets, dict):
         names = ("label", "private")
         targets = targets if isinstance(targets, tuple | list) else (targets,)
         targets = dict(zip(names, targets, strict=False))
-    weight = rest[0] if rest else targets.get("sample_weight")
-    return ids, targets, weight
+    each = rest[0] if rest else targets.get("sample_weight")
+    return ids, targets, BatchWeights(ids, each)
 
 
-def _mean(values: tf.Tensor, weight: tf.Tensor | None) -> tf.Tensor:
-    if weight is None:
-        return tf.reduce_mean(values)
-    return tf.math.divide_no_nan(
-        tf.reduce_sum(values * tf.cast(weight, tf.float32)),
-        tf.reduce_sum(tf.cast(weight, tf.float32)),
-    )
+def _capped(part: tf.Tensor, most: float) -> tf.Tensor:
+    """This replica's part of min(whole loss, most): no gradient above the cap."""
+    below = tf.stop_gradient(over_replicas(part)) < most
+    return tf.where(below, part, most / number_of_replicas())

@@ -242,7 +242,8 @@ class PrivateEncoder(keras.layers.Layer):
         lengths = tf.minimum(tf.reduce_sum(tf.cast(present, tf.int32), axis=1), room)
         width = room
         if short:
-            width = tf.reduce_max(lengths)
+            # A replica may have no row of the last batch.
+            width = tf.maximum(tf.reduce_max(lengths), 0)
             width = tf.minimum(width + -(width + 2) % multiple, room)
         ids = ids[:, :width]
         behind = width - tf.shape(ids)[1] + 1

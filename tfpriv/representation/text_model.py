@@ -25,6 +25,7 @@ from tfpriv.representation.dataset_checks import (
 )
 from tfpriv.representation.design import ReleaseDesign
 from tfpriv.representation.encoder import PrivateEncoder
+from tfpriv.representation.replicas import check_strategy
 from tfpriv.representation.targets import (
     check_class_weights,
     check_targets,
@@ -115,9 +116,7 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
         self.adversary_head = None
         if objective is not None:
             self.adversary_head = self._head(num_private_classes, "adversary_head")
-        self.trained_steps = self.add_weight(
-            name="trained_steps", shape=(), dtype="int64", trainable=False
-        )
+        self.trained_steps = self._make_step_counter()
         self._compiled_release = None
         self._make_metrics()
         self.built = True
@@ -331,6 +330,7 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
             InputError: texts or targets that cannot be used; names the row only.
                 Those of a data set are found when their batch is reached.
         """
+        check_strategy(self)
         data = self._batches(
             x, y, sample_weight, batch_size, shuffle=shuffle, training=True
         )

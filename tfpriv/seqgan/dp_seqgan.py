@@ -27,6 +27,7 @@ from tfpriv.accounting import (
     PrivateRead,
 )
 from tfpriv.datasets import TextDataset
+from tfpriv.dp_training.one_device import require_one_device
 from tfpriv.seqgan.budget import ReleaseBudget
 from tfpriv.seqgan.class_gan import GANSettings
 from tfpriv.seqgan.guaranteed import GuaranteedMethod
@@ -186,6 +187,7 @@ class DPSeqGAN:
             BudgetExceeded: earlier interrupted runs spent the budget, or the data
                 set's does not cover this run.
         """
+        require_one_device()
         if data.labels is None:
             raise InputError("Expected a data set with labels, received one without.")
         # Declared names are public: whether records have them decides nothing here.
@@ -208,7 +210,9 @@ class DPSeqGAN:
             self._check_run(store, data)
             if data_budget is not None:
                 ledger = store.ledger(limit_epsilon=self.epsilon, delta=self.delta)
-                data_budget.charge(self.event(), "synthetic text", run=ledger)
+                data_budget.charge(
+                    self.event(), "synthetic text", run=ledger, group=self.group
+                )
             if report is None:
                 report = stack.enter_context(terminal_report())
             ledger = method.fit(data.texts, data.labels, store=store, report=report)

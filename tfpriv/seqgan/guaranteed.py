@@ -258,7 +258,7 @@ class GuaranteedMethod:
             report(stage, 0.08 + share * (number + done))
 
         rng = np.random.default_rng([self.seed, number])
-        seeds = model.sample(number, _SEEDS, rng)
+        seeds = self.seed_corpus(number, rng)
         judged = model.sample(number, _JUDGED, rng)
         divergence = {"seed": model.divergence(judged, number)}
         if size < _FEWEST or not self.budget.discriminator_steps:
@@ -287,6 +287,21 @@ class GuaranteedMethod:
         divergence["adversarial"] = model.divergence(after, number)
         chosen = min(("seed", "adversarial"), key=divergence.get)
         return FittedClass(gan.texts, divergence, chosen)
+
+    def seed_corpus(
+        self, number: int, rng: np.random.Generator | None = None
+    ) -> list[list[int]]:
+        """Returns what the networks of a class begin with, as token ids.
+
+        It follows from what was released: drawn anew, it is the same.
+
+        Args:
+            number: of the class.
+            rng: what it is drawn from; None begins where training did.
+        """
+        if rng is None:
+            rng = np.random.default_rng([self.seed, number])
+        return self.seed_model.sample(number, _SEEDS, rng)
 
     # --- Release -------------------------------------------------------------
 

@@ -166,6 +166,10 @@ class SeedModel:
             )
         )
 
+    def language_model(self, label: int) -> TiltedModel:
+        """Returns the language model of a class."""
+        return self._models[label]
+
     @cached_property
     def _models(self) -> list[TiltedModel]:
         return [

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from tfpriv._errors import InputError
 from tfpriv._validation import fraction, integer, non_negative, positive
+from tfpriv.dp_training.one_device import require_one_device
 from tfpriv.seqgan import sampling
 from tfpriv.seqgan.batches import batch_indices
 from tfpriv.seqgan.discriminator import Discriminator
@@ -68,8 +69,7 @@ class SeqGAN:
         discriminator_step: the update of the discriminator, or None for the plain
             one on the sequences given to `fit`. See `discriminator_step.py`.
         discriminator_learning_rate: float. Of the plain step.
-        seed: int, or None for entropy of the operating system. Of everything drawn
-            here; never of a private step's noise.
+        seed: int, or None for the system's entropy. Never of a private step's noise.
         jit_compile: bool. Compiles the generator's updates with XLA.
         least_diversity: float in [0, 1). Share of the former diversity of generated
             text (distinct token pairs) below which it has collapsed: adversarial
@@ -114,6 +114,7 @@ class SeqGAN:
         jit_compile: bool = False,
         least_diversity: float = 0.5,
     ) -> None:
+        require_one_device(what="SeqGAN's training")
         fraction(least_diversity=least_diversity)
         integer(batch_size=batch_size, rollouts=rollouts)
         positive(

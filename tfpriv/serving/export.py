@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfpriv._errors import InputError
 from tfpriv._files import PRIVATE, PUBLIC
@@ -20,6 +20,9 @@ from tfpriv.serving.warm_up import (
     require_serving_api,
     write_warm_up,
 )
+
+if TYPE_CHECKING:
+    from tfpriv.accounting import DataBudget
 
 PARTS = ("whole", "client", "server")
 
@@ -35,6 +38,7 @@ def export(
     *,
     label_names: Sequence[str] | None = None,
     part: str = "whole",
+    trained_on: DataBudget | None = None,
 ) -> Path:
     """Writes a model to `path/<version>/`, whole or not at all.
 
@@ -54,6 +58,9 @@ def export(
         part: "whole"; or "client", which turns text into representations, and
             "server", which turns these into labels and holds no weight of the
             encoder. A generator has no parts.
+        trained_on: budget of the data set that the encoder learnt from without a
+            guarantee; what is written names it, so that whoever encodes with it is
+            asked. None if it has none.
 
     Returns:
         The folder of the version. Weights that were fitted to private text without a
@@ -80,6 +87,7 @@ def export(
             label_names=labels,
             signatures=served.saved,
             ops=sorted(ops & TEXT_OPS),
+            trained_on=trained_on,
         )
         write_warm_up(folder, path.name, _warm_up(served))
         replay_warm_up(folder)

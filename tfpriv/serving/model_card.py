@@ -10,10 +10,11 @@ from typing import Any
 from tfpriv._files import PUBLIC, atomic_write, write_json
 from tfpriv._version import __version__
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 EXTRA = "assets.extra"
 SERVING = "serving.json"
 PRIVACY = "privacy.json"
+TRAINED_ON = "trained_on"
 
 _PER_RELEASE = """\
 Every answer that reads a text is a release of it, with noise of its own: the graph
@@ -37,6 +38,7 @@ def write_extra(
     label_names: Sequence[str],
     signatures: Mapping[str, Any],
     ops: Sequence[str],
+    trained_on: Any = None,
 ) -> None:
     """Writes `assets.extra` of a version of a model.
 
@@ -49,6 +51,8 @@ def write_extra(
         label_names: in the order of the classes.
         signatures: name -> concrete function of the signature.
         ops: of tensorflow-text, that the graph has.
+        trained_on: the DataBudget of the data set that the encoder learnt from
+            without a guarantee; None if it has none.
     """
     extra = Path(folder) / EXTRA
     extra.mkdir(exist_ok=True)
@@ -61,12 +65,19 @@ def write_extra(
         "part": part,
         "name": name,
         "signatures": told,
+        TRAINED_ON: _lineage(trained_on),
         "tensorflow_text_ops": sorted(ops),
         "versions": {"tfpriv": __version__, **_versions()},
     }
     write_json(extra / SERVING, described, mode=PUBLIC)
     with atomic_write(extra / "model_card.md", mode=PUBLIC) as file:
         file.write(_card(described, statement, label_names))
+
+
+def _lineage(budget: Any) -> dict[str, str] | None:
+    if budget is None:
+        return None
+    return {"data_set": budget.id, "ledger": budget.ledger.id}
 
 
 def _versions() -> dict[str, str]:
@@ -117,6 +128,13 @@ def _card(
     what = _PER_RELEASE if described["kind"] == "representation" else _DRAWN
     if described["part"] == "server":
         what = "It reads representations that were released, and no text."
+    trained_on = described[TRAINED_ON]
+    if trained_on is not None:
+        what += (
+            f"\n\nThe encoder learnt from data set {trained_on['data_set']}, which has "
+            "a budget, without a guarantee: its weights and what it releases tell "
+            "about those records too."
+        )
     lines += [
         "",
         f"Ops beside TensorFlow's own, from tensorflow-text: {ops}.",

@@ -104,7 +104,7 @@ class ServedGenerator:
             words = fitted.gan.words.tokens
             large = np.concatenate([np.arange(UNK + 1), words])
             # Its texts are filtered like those of the seed corpus.
-            accepts = TiltedGraph(method.seed_model, number)._accepts
+            accepts = TiltedGraph(method.seed_model, number).accepts
             return self._network(fitted.gan.generator, large, accepts)
         graph = TiltedGraph(method.seed_model, number)
 

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfpriv.layers import _randomness
-from tfpriv.text.tokenizer import _SENTENCE_END, KINDS, MARKS, SMILEYS, Tokenizer
+from tfpriv.text.tokenizer import KINDS, MARKS, SENTENCE_END, SMILEYS, Tokenizer
 
 # Links, numbers and the like that stand for a kind: drawn from so many of each.
 _VARIANTS = 64
@@ -47,7 +47,7 @@ class TextWriter:
         self._attached = np.array(
             [[_are_attached(writer, a, b) for b in names] for a in names]
         )
-        self._ends = np.array([token in _SENTENCE_END for token in tokens])
+        self._ends = np.array([token in SENTENCE_END for token in tokens])
         last = [writer.detokenize([token])[-1:].isalnum() for token in tokens]
         self._alphanumeric = np.array(last)
         self._quote = kind.get(_QUOTE, -1)

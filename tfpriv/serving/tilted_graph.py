@@ -15,14 +15,14 @@ import tensorflow as tf
 from tfpriv.layers import _randomness
 from tfpriv.mechanisms.record_counts import LENGTH_EDGES
 from tfpriv.text import tilted_model as tilted
-from tfpriv.text.label_model import _TEMPERATURE
+from tfpriv.text.label_model import TEMPERATURE
 from tfpriv.text.vocabulary import END, PAD, START, UNK
 
 LONGEST = 60
 """Tokens of a text, at most."""
 
 _MAX_TRIES = 20
-_STEPS = LONGEST + tilted._RESTARTS
+_STEPS = LONGEST + tilted.RESTARTS
 _DRAWS = 3
 
 
@@ -38,15 +38,15 @@ class TiltedGraph:
     """
 
     def __init__(self, seed_model: Any, number: int) -> None:
-        model = seed_model._models[number]
+        model = seed_model.language_model(number)
         prior = model.prior
         self._number = number
         self._size = len(model.frequencies)
-        self._shares = np.array(tilted._ORDERS)
+        self._shares = np.array(tilted.ORDERS)
         self._trust, self._prior_weight = model.trust, model.prior_weight
         self._single = _Rows(np.array([0, self._size]), None, model.frequencies)
-        self._bigram = _ngrams(prior.bigram, model._tilt, self._size)
-        self._trigram = _ngrams(prior.trigram, model._tilt, None)
+        self._bigram = _ngrams(prior.bigram, model.tilt, self._size)
+        self._trigram = _ngrams(prior.trigram, model.tilt, None)
         self._contexts = prior.trigram.contexts
         self._pairs = _pairs(model.pairs, self._size)
         self._labels = seed_model.labels
@@ -69,7 +69,7 @@ class TiltedGraph:
         ) -> tuple[tf.Tensor, ...]:
             drawn = self._draw(count, tables)
             texts = tf.where(kept[:, None], texts, drawn)
-            return tries + 1, texts, self._accepts(texts)
+            return tries + 1, texts, self.accepts(texts)
 
         start = (0, tf.fill([count, LONGEST], PAD), tf.zeros([count], tf.bool))
         _, texts, _ = tf.while_loop(
@@ -92,11 +92,11 @@ class TiltedGraph:
             u = uniforms[t]
             token = self._next(before, previous, u, tables)
             ends = token == END
-            enough = tf.maximum(tf.cast(length, tf.float64) * tilted._LONG_ENOUGH, 1)
+            enough = tf.maximum(tf.cast(length, tf.float64) * tilted.LONG_ENOUGH, 1)
             stops = ends & (tf.cast(size, tf.float64) >= enough)
             restarts += tf.cast(ends & ~stops, tf.int32)
             # Of a text that begins again too often, any token goes on.
-            forced = ends & ~stops & (restarts > tilted._RESTARTS)
+            forced = ends & ~stops & (restarts > tilted.RESTARTS)
             token = tf.where(forced, self._single.draw(tables[3], 0, u[:, 1]), token)
             begins = ends & ~stops
             before = tf.where(begins, START, before)
@@ -182,7 +182,7 @@ class TiltedGraph:
         span = tf.cast(tf.gather(upper, bucket) - low, tf.float64)
         return low + tf.cast(tf.floor(uniforms[:, 1] * span), tf.int32)
 
-    def _accepts(self, texts: tf.Tensor) -> tf.Tensor:
+    def accepts(self, texts: tf.Tensor) -> tf.Tensor:
         """Whether the label model gives each text this class; see `LabelModel`."""
         ordered = tf.sort(texts, axis=1)
         first = tf.concat(
@@ -190,12 +190,12 @@ class TiltedGraph:
             axis=1,
         )
         counted = tf.cast(first & (ordered > UNK), tf.float64)
-        evidence = tf.gather(self._labels._tokens.T, ordered) * counted[..., None]
+        evidence = tf.gather(self._labels.log_tokens.T, ordered) * counted[..., None]
         size = tf.reduce_sum(tf.cast(texts != PAD, tf.int32), axis=1)
         edges = np.array(LENGTH_EDGES, np.int32)
         bucket = tf.searchsorted(edges, tf.maximum(size, 1), side="right") - 1
-        scores = _TEMPERATURE * tf.reduce_sum(evidence, axis=1)
-        scores += tf.gather(self._labels._lengths.T, bucket)
+        scores = TEMPERATURE * tf.reduce_sum(evidence, axis=1)
+        scores += tf.gather(self._labels.log_lengths.T, bucket)
         return tf.argmax(scores, axis=1, output_type=tf.int32) == self._number
 
 

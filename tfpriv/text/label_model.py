@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 # Tokens of a text are not independent; half their log-odds is nearer the truth.
-_TEMPERATURE = 0.5
+TEMPERATURE = 0.5
 _SMOOTHING = 0.05
 
 
@@ -28,12 +28,14 @@ class LabelModel:
 
     def __init__(self, tokens: np.ndarray, lengths: np.ndarray) -> None:
         smooth = tokens + _SMOOTHING
-        self._tokens = np.log(smooth / smooth.sum(1, keepdims=True))
+        self.log_tokens = np.log(smooth / smooth.sum(1, keepdims=True))
         kernel = np.array([0.2, 0.6, 0.2])
         spread = np.stack([np.convolve(row, kernel, "same") for row in lengths]) + 1
         share = np.maximum(lengths.sum(1), 1.0)
         share = share / share.sum()
-        self._lengths = np.log(share[:, None] * spread / spread.sum(1, keepdims=True))
+        self.log_lengths = np.log(
+            share[:, None] * spread / spread.sum(1, keepdims=True)
+        )
 
     def scores(
         self, rows: Sequence[Sequence[int]], buckets: Sequence[int]
@@ -44,11 +46,11 @@ class LabelModel:
             rows: n token-id lists.
             buckets: the length bucket of each.
         """
-        scores = np.empty((len(rows), len(self._tokens)))
+        scores = np.empty((len(rows), len(self.log_tokens)))
         for i, (row, bucket) in enumerate(zip(rows, buckets, strict=True)):
             ids = np.unique(np.asarray(row, np.int64))
-            evidence = self._tokens[:, ids].sum(1)
-            scores[i] = _TEMPERATURE * evidence + self._lengths[:, bucket]
+            evidence = self.log_tokens[:, ids].sum(1)
+            scores[i] = TEMPERATURE * evidence + self.log_lengths[:, bucket]
         return scores
 
     def predict(

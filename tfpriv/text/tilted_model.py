@@ -11,10 +11,10 @@ from tfpriv.text.vocabulary import END, START, UNK
 
 # Mass of unigram, bigram and trigram in the public part. The share of the trigram
 # is high because the tilt already brings the topic; what is missing is order.
-_ORDERS = (0.15, 0.40, 0.45)
+ORDERS = (0.15, 0.40, 0.45)
 # A text may end where a sentence does once it has this share of its length.
-_LONG_ENOUGH = 0.95
-_RESTARTS = 8
+LONG_ENOUGH = 0.95
+RESTARTS = 8
 
 
 class TiltedModel:
@@ -54,7 +54,7 @@ class TiltedModel:
         self.trust = trust
         self.prior_weight = prior_weight
         self._cumulative = np.cumsum(self.frequencies)
-        self._tilt = self.frequencies / np.maximum(prior.unigram, 1e-12)
+        self.tilt = self.frequencies / np.maximum(prior.unigram, 1e-12)
         self._contexts: dict[tuple[int, int], tuple] = {}
 
     def sample(
@@ -75,11 +75,11 @@ class TiltedModel:
         while len(text) < length:
             token = self._next(before, previous, rng)
             if token == END:
-                if len(text) >= max(1, _LONG_ENOUGH * length):
+                if len(text) >= max(1, LONG_ENOUGH * length):
                     break
                 restarts += 1
                 before = previous = START
-                if restarts <= _RESTARTS:
+                if restarts <= RESTARTS:
                     continue
                 token = self._any(rng)
             text.append(token)
@@ -103,7 +103,7 @@ class TiltedModel:
         return _place(self._cumulative, rng)
 
     def _context(self, before: int, previous: int) -> tuple:
-        unigram, bigram, trigram = _ORDERS
+        unigram, bigram, trigram = ORDERS
         ids, masses = [np.zeros(0, np.int64)], [np.zeros(0)]
         for weight, (tokens, probabilities) in (
             (bigram, self.prior.following(previous)),
@@ -111,7 +111,7 @@ class TiltedModel:
         ):
             words = tokens > UNK
             ids.append(tokens[words])
-            tilted = probabilities[words] * self._tilt[tokens[words]]
+            tilted = probabilities[words] * self.tilt[tokens[words]]
             masses.append(weight * tilted)
         prior_ids, mass = np.concatenate(ids), np.concatenate(masses)
         # The tilted unigram is p itself, whose mass is the unigram's weight.

@@ -78,7 +78,7 @@ _NO_SPACE_BEFORE = frozenset(
     [".", ",", "!", "?", "!!", "??", "?!", "...", ":", ";", ")", "]", "%"]
 )
 _NO_SPACE_AFTER = frozenset(["(", "[", "$", "#"])
-_SENTENCE_END = frozenset([".", "!", "?", "!!", "??", "?!", BREAK])
+SENTENCE_END = frozenset([".", "!", "?", "!!", "??", "?!", BREAK])
 _CAPITALS = {":d": ":D", ":p": ":P", ":o": ":O", "xd": "xD"}
 _EMOJI_SHOWN = ("😀", "😂", "❤️", "👍", "😍", "🔥", "😊", "🎶")
 
@@ -134,7 +134,7 @@ class Tokenizer:
             text.append(piece)
             attach = token in _NO_SPACE_AFTER or (token == '"' and not quoted)
             quoted ^= token == '"'
-            start = token in _SENTENCE_END or (start and not piece[-1:].isalnum())
+            start = token in SENTENCE_END or (start and not piece[-1:].isalnum())
         return "".join(text)
 
 
