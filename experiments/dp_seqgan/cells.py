@@ -62,6 +62,13 @@ def run_cell(settings: Settings, arm: str, seed: int, work: Path) -> Json:
         cell["privacy"] = model.privacy_statement().to_json()
         trained_on = model.generate(settings.rows, seed=seed)
         cell |= _attacks(settings, model, trained_on, splits, seed, work)
+        cell["mixtures"] = measures.augmentation(
+            splits.train,
+            trained_on,
+            splits.test,
+            seed=seed,
+            options=settings.study.classifier_options,
+        )
     cell["metrics"], cell["metrics_from"] = _accuracy(
         settings, arm, seed, trained_on, splits.test
     )

@@ -8,8 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from experiments._synthesis.measures import downstream
 from experiments.dp_seqgan.figures import member_ranks
-from experiments.dp_seqgan.settings import Settings
+from experiments.dp_seqgan.settings import (
+    MIXED_FOR,
+    REAL_SHARES,
+    SYNTHETIC_SHARES,
+    Settings,
+)
 from tfpriv.accounting import DPSGDPlan
 from tfpriv.attacks import score_membership
 from tfpriv.attacks.audit_texts import AuditTexts
@@ -20,6 +26,7 @@ from tfpriv.attacks.released_text_model import ReleasedTextModel
 from tfpriv.attacks.shadow_discriminators import ShadowDiscriminators
 from tfpriv.attacks.text_membership import TextMembershipAttack
 from tfpriv.datasets import Splits, TextDataset
+from tfpriv.evaluation import mix
 from tfpriv.evaluation.rnn import RNNClassifier
 from tfpriv.seqgan.dp_seqgan import DPSeqGAN
 
@@ -215,6 +222,45 @@ def regularisation(
             kept = real[part & chosen]
             figures[f"{name}/{kind}"] = float(kept.mean()) if len(kept) else None
     return figures
+
+
+# --- Does synthetic text help real text? ---
+
+
+def augmentation(
+    real: TextDataset,
+    synthetic: TextDataset,
+    test: TextDataset,
+    *,
+    seed: int,
+    options: dict[str, Any],
+) -> list[Json]:
+    """Accuracy on `test` after training on some real rows and some synthetic ones.
+
+    Returns:
+        For each mixture its shares, both of the number of real rows, its rows, and the
+        accuracy of each classifier.
+    """
+    shares = [x for x in SYNTHETIC_SHARES if x * len(real) <= len(synthetic)]
+    sets = mix(
+        real,
+        synthetic,
+        real_shares=REAL_SHARES,
+        synthetic_shares=shares,
+        seed=seed,
+    )
+    found = []
+    for (real_share, synthetic_share), mixed in sets.items():
+        figures = downstream(mixed, test, MIXED_FOR, seed=seed, options=options)
+        found.append(
+            {
+                "real": real_share,
+                "synthetic": synthetic_share,
+                "rows": len(mixed),
+                **{k: v for k, v in figures.items() if k.startswith("accuracy/")},
+            }
+        )
+    return found
 
 
 # --- How fast does an RNN converge? ------------------------------------------

@@ -82,6 +82,7 @@ def markdown(found: dict[str, Any], pictures: Sequence[str]) -> str:
         *tables.attack_accuracy(found),
         *tables.every_attack(found),
         *tables.usefulness(found),
+        *tables.augmentation(found),
         *tables.convergence(found),
         *tables.regularisation(found),
         *tables.canaries(found),

@@ -44,6 +44,10 @@ CANARIES = "canaries/"
 CANARY_ARMS = tuple(CANARIES + name for name in ("seqgan", "paper", "default@8"))
 # The full schedule is asked for by name: it takes hours.
 DEFAULT_ARMS = tuple(name for name in ARMS if name != "seqgan_full")
+# Mixtures of real and synthetic rows: shares of S1, and what is trained on them.
+REAL_SHARES = (0.1, 1.0)
+SYNTHETIC_SHARES = (0.0, 0.5, 1.0, 2.0, 5.0)
+MIXED_FOR = ("LR", "RNN")
 
 
 @dataclasses.dataclass(frozen=True)

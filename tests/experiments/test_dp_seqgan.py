@@ -110,6 +110,18 @@ def found():
     return report.results(Settings(), CELLS, quick=False)
 
 
+def test_mixtures_have_a_row_a_share_and_classifier_and_a_mean_over_seeds():
+    mixtures = [
+        {"real": 0.1, "synthetic": x, "rows": 9, "accuracy/LR": y, "accuracy/RNN": 0.5}
+        for x, y in ((0.0, 0.7), (1.0, 0.8))
+    ]
+    cells = [c | {"mixtures": mixtures} if c["seed"] else c for c in CELLS]
+    lines = tables.augmentation({"cells": cells})
+    (row,) = [x for x in lines if x.startswith("| SeqGAN | 1 | 10% | LR |")]
+    assert row == "| SeqGAN | 1 | 10% | LR | 0.700 | - | 0.800 | - | - |"
+    assert tables.augmentation({"cells": CELLS}) == []
+
+
 def test_members_that_rank_highest_are_told_and_random_ones_are_not():
     (logan, published) = figures.pooled(CELLS, "seqgan")
     assert (logan.name, logan.auc.value, logan.members) == ("LOGAN", 1.0, 2 * MEMBERS)
