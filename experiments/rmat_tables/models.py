@@ -110,11 +110,7 @@ def make_model(
     schedule = keras.optimizers.schedules.CosineDecay(
         0.0, steps - warmup, warmup_target=rate, warmup_steps=warmup
     )
-    model.compile(
-        keras.optimizers.AdamW(schedule),
-        adversary_weight=weight,
-        jit_compile=settings.jit_compile and arm.method != "cape",
-    )
+    model.compile(keras.optimizers.AdamW(schedule), adversary_weight=weight)
     return model
 
 

@@ -135,6 +135,13 @@ def _remarks(found: dict[str, Any], settings: Settings) -> list[str]:
         "- Test rows of Wizard that belong to one dialogue are resampled as if they "
         "were independent: which belong together is not in the files here.",
     ]
+    compiled = [c for c in found["cells"] if c.get("jit_compile", True)]
+    if compiled:
+        lines.append(
+            f"- {len(compiled)} of {len(found['cells'])} cells trained the backbone "
+            "under XLA, which adds the same sums in another order; it was left out "
+            "later, since compiling each width took longer than it won."
+        )
     diverged = [c for c in found["cells"] if c.get("diverged")]
     if diverged:
         names = ", ".join(f"{c['dataset']} {c['arm']} {c['seed']}" for c in diverged)

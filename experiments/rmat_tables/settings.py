@@ -96,7 +96,6 @@ class Settings:
         batch_size, learning_rate: of AdamW, for every method but CAPE.
         cape_learning_rate: of CAPE, whose BERT is frozen.
         warmup: share of the steps in which the rate rises; then it falls as a cosine.
-        jit_compile: trains BERT under XLA; a frozen one never.
         nominal_epsilon: the papers' epsilon, of DPNR, CAPE and RMAT.
         mask_rate: mu of DPNR and RMAT.
         adversary_weights: method to lambda. No paper but ADS and CAPE prints one.
@@ -127,7 +126,6 @@ class Settings:
     learning_rate: float = 2e-4
     cape_learning_rate: float = 1e-3
     warmup: float = 0.1
-    jit_compile: bool = True
     nominal_epsilon: float = 1.0
     mask_rate: float = 0.1
     adversary_weights: dict[str, float] = dataclasses.field(
@@ -160,7 +158,6 @@ class Settings:
         return dataclasses.replace(
             self,
             preset=TINY,
-            jit_compile=False,
             epochs=1,
             epochs_of={},
             certified_epsilons=(1.0, 4.0),
