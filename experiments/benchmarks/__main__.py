@@ -2,7 +2,9 @@
 
     python -m experiments.benchmarks --seeds 0 --output runs/benchmarks
 
-About 5 minutes on two cores; `--quick` takes under two and its figures mean nothing.
+Minutes on two cores; the figures of `--quick` mean nothing. Where other programs run,
+compare CPU time, with one thread (TF_NUM_INTRAOP_THREADS=1): threads that wait for
+each other count as working.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.benchmarks import report
+from experiments.benchmarks import memory, report
 from experiments.benchmarks.contests import CONTESTS
 from tfpriv._files import PUBLIC, write_json
 
@@ -32,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Times every contest and writes results.json, results.md and turns.png."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=CONTESTS, default=[*CONTESTS])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--output", type=Path, default=Path("runs/benchmarks"))
     options = parser.parse_args(arguments)
@@ -50,10 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     effort = QUICK if options.quick else FULL
     start, load = time.monotonic(), os.getloadavg()[0]
     measurements = []
-    for contest in CONTESTS:
+    for contest in options.only:
         for seed in options.seeds:
             sys.stderr.write(f"{time.strftime('%H:%M:%S')} seed {seed}: {contest}\n")
             measurements += take_turns(contest, seed, **effort)
+    held = []
+    steps = [contest for contest in memory.STEPS if contest in options.only]
+    for contest in steps[:1] if options.quick else steps:
+        for seed in options.seeds:
+            sys.stderr.write(f"{time.strftime('%H:%M:%S')} memory: {contest}\n")
+            held.append(memory.measure(contest, seed))
     # It imports TensorFlow, so not before the processes were timed.
     from experiments._cells.machine import machine, versions
 
@@ -68,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "load_average": [round(load, 2), round(os.getloadavg()[0], 2)],
         "versions": versions(),
         "summary": report.summary(measurements),
+        "memory": held,
         "measurements": measurements,
     }
     write_json(options.output / "results.json", results, mode=PUBLIC)
@@ -84,7 +94,13 @@ def take_turns(
     runs = CONTESTS[contest](seed)
     shared = {"contest": contest, "seed": seed}
     found = {
-        name: {**shared, "contestant": name, "first": _time(run), "seconds": []}
+        name: {
+            **shared,
+            "contestant": name,
+            "first": _time(run),
+            "seconds": [],
+            "cpu_seconds": [],
+        }
         for name, run in runs.items()
     }
     rng, start = np.random.default_rng(seed), time.monotonic()
@@ -92,14 +108,25 @@ def take_turns(
         if turn >= least and time.monotonic() - start > seconds:
             break
         for name in rng.permutation(list(runs)):
-            found[name]["seconds"].append(_time(runs[name]))
+            taken = _time(runs[name])
+            for unit in ("seconds", "cpu_seconds"):
+                found[name][unit].append(taken[unit])
     return list(found.values())
 
 
-def _time(run) -> float:
-    start = time.perf_counter()
+def _time(run) -> dict[str, float]:
+    start, cpu = time.perf_counter(), _cpu_seconds()
     run()
-    return time.perf_counter() - start
+    return {
+        "seconds": time.perf_counter() - start,
+        "cpu_seconds": _cpu_seconds() - cpu,
+    }
+
+
+def _cpu_seconds() -> float:
+    """Of all threads, and of processes that have ended."""
+    taken = os.times()
+    return time.process_time() + taken.children_user + taken.children_system
 
 
 if __name__ == "__main__":

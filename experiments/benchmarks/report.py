@@ -1,4 +1,4 @@
-"""Medians, quartiles and ratios of the turns; the table and the plot."""
+"""Medians, quartiles and ratios of the turns; the tables and the plot."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from tfpriv._files import PUBLIC, atomic_write
 HOW = f"""
 Contestants take turns, in a new order each round; processes are started one by one,
 steps run in one process. Ratio and difference to the first line of a contest are taken
-within each round. All are medians, quartiles in brackets; first turns (tracing,
-compilation, cold files) do not count. Accounting is `tfpriv {ACCOUNT}`.
+within each round. All are medians, quartiles in brackets. First turns (model, tracing,
+compilation, cold files) do not count; their CPU time stands in a column of its own. CPU
+time is that of all threads. Accounting is `tfpriv {ACCOUNT}`.
 
 Steps: Adam in float32 on the same 64 rows; a TextCNN discriminator (widths 1-5 x 100
 filters, V 5000, T 20), a logistic model (5,000 inputs, 2 logits). tfpriv: all of
@@ -23,29 +24,41 @@ operating system, Adam. TF-Privacy's stock DPKerasAdamOptimizer: noise from Tens
 own generator. Plain Keras: `train_on_batch` without XLA, as the private steps are, and
 with it.
 
-| contest | contestant | ms | ratio | difference, ms | rounds |
-|---|---|---|---|---|---|
+| contest | contestant | ms | ratio | difference, ms | CPU ms | CPU ratio | first, CPU s | rounds |
+|---|---|---|---|---|---|---|---|---|
+"""  # noqa: E501
+HELD = """
+Peak memory of three steps above that of all imports, each in a process of its own:
+
+| contest | plain Keras, MiB | tfpriv, MiB | ratio |
+|---|---|---|---|
 """
 
 
 def summary(measurements: Sequence[dict]) -> list[dict]:
     """One row a contestant, over all rounds and seeds: [low, median, high]."""
-    taken: dict[str, dict[str, list[float]]] = {}
+    taken: dict[str, dict[str, dict[str, list[float]]]] = {}
     for m in measurements:
         runs = taken.setdefault(m["contest"], {})
-        runs.setdefault(m["contestant"], []).extend(m["seconds"])
+        run = runs.setdefault(m["contestant"], {"wall": [], "cpu": [], "first": []})
+        run["wall"] += m["seconds"]
+        run["cpu"] += m["cpu_seconds"]
+        run["first"].append(m["first"]["cpu_seconds"])
     return [
         {
             "contest": contest,
             "contestant": name,
-            "rounds": len(values),
-            "ms": _quartiles(1e3 * np.array(values)),
-            "ratio": _quartiles(np.divide(values, base)),
-            "difference_ms": _quartiles(1e3 * np.subtract(values, base)),
+            "rounds": len(run["wall"]),
+            "ms": _quartiles(1e3 * np.array(run["wall"])),
+            "ratio": _quartiles(np.divide(run["wall"], base["wall"])),
+            "difference_ms": _quartiles(1e3 * np.subtract(run["wall"], base["wall"])),
+            "cpu_ms": _quartiles(1e3 * np.array(run["cpu"])),
+            "cpu_ratio": _quartiles(np.divide(run["cpu"], base["cpu"])),
+            "first_cpu_seconds": float(np.median(run["first"])),
         }
         for contest, runs in taken.items()
         for base in [next(iter(runs.values()))]
-        for name, values in runs.items()
+        for name, run in runs.items()
     ]
 
 
@@ -63,13 +76,19 @@ def write(folder: Path, found: dict) -> None:
     axes = figure.subplots(subplot_kw={"xscale": "log"})
     for place, row in enumerate(found["summary"]):
         key = (row["contest"], row["contestant"])
-        cells = (_show(row["ms"]), _show(row["ratio"]), _show(row["difference_ms"]))
-        text += f"| {' | '.join([*key, *cells, str(row['rounds'])])} |\n"
+        shown = ("ms", "ratio", "difference_ms", "cpu_ms", "cpu_ratio")
+        cells = [*(_show(row[column]) for column in shown)]
+        cells += [f"{row['first_cpu_seconds']:.3g}", str(row["rounds"])]
+        text += f"| {' | '.join([*key, *cells])} |\n"
         axes.plot(row["ms"][1], place, "k|", markersize=14)
         for m in found["measurements"]:
             if (m["contest"], m["contestant"]) == key:
                 ms = 1e3 * np.array(m["seconds"])
                 axes.plot(ms, [place] * len(ms), "C0.", alpha=0.4)
+    text += HELD
+    for row in found["memory"]:
+        held = (f"{row[key]:.3g}" for key in ("plain_mib", "private_mib", "ratio"))
+        text += f"| {' | '.join([row['contest'], *held])} |\n"
     with atomic_write(folder / "results.md", mode=PUBLIC) as file:
         file.write(text + "\n![Every turn](turns.png)\n")
     names = [f"{r['contest']}: {r['contestant']}" for r in found["summary"]]

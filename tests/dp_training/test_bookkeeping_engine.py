@@ -17,7 +17,11 @@ from tfpriv.dp_training import make_engine
 from tfpriv.dp_training.bookkeeping_engine import BookkeepingEngine
 from tfpriv.dp_training.closed_forms import outer_products
 from tfpriv.dp_training.closed_forms.uses import NoClosedForm
-from tfpriv.dp_training.example_block import ExampleBlock, refuse_rows_that_mix
+from tfpriv.dp_training.example_block import (
+    LONGER,
+    ExampleBlock,
+    refuse_rows_that_mix,
+)
 from tfpriv.seqgan.discriminator import Discriminator
 from tfpriv.seqgan.generator import Generator
 
@@ -350,8 +354,96 @@ def test_factors_that_cancel_are_scaled_down_for_their_rounding(factors):
         specs = [(tf.float32, (2, 4))]
         return kind(losses, model.trainable_variables, 1.0, specs, len(x))
 
-    assert 0 < longest(make(ExampleBlock), x) <= 1
+    assert 0 < longest(make(ExampleBlock), x) <= LONGER
     assert longest(make(MassIgnored), x) > 1 + 1e-4
+
+
+def exact_squared_norms(x, delta) -> list[Fraction]:
+    """In rational numbers, so that nothing is rounded."""
+    found = []
+    for a, b in zip(x.numpy(), delta.numpy(), strict=True):
+        gradient = [
+            sum(
+                Fraction(float(u)) * Fraction(float(v))
+                for u, v in zip(column, other, strict=True)
+            )
+            for column in a.T
+            for other in b.T
+        ]
+        found.append(sum(entry**2 for entry in gradient))
+    return found
+
+
+def check_norms_are_as_near_as_they_say(form_class, x, delta) -> None:
+    size = form_class(x, delta, (x.shape[2], delta.shape[2])).size()
+    for i, exact in enumerate(exact_squared_norms(x, delta)):
+        away = abs(Fraction(float(size.squared_norm[i])) - exact)
+        # And what float64 rounds.
+        doubt = Fraction(float(size.doubt[i])) + exact * Fraction(2) ** -24
+        assert away <= doubt
+        # No more than the absolute products make.
+        absolute = np.abs(x[i]).T.astype("float64") @ np.abs(delta[i])
+        assert float(size.squared_mass[i]) >= (absolute**2).sum() * (1 - 1e-9)
+
+
+class NoDoubt(outer_products.OuterProducts):
+    """A twin that takes float32's inner products as they come."""
+
+    def size(self):
+        size = super().size()
+        return size._replace(doubt=tf.zeros_like(size.doubt))
+
+
+@hypothesis.settings(max_examples=30, deadline=None)
+@hypothesis.given(
+    positions=st.integers(2, 5),
+    height=st.integers(1, 3),
+    width=st.integers(1, 9),
+    cancels=st.booleans(),
+    log_size=st.integers(-70, 55),
+    seed=st.integers(0, 99),
+)
+def test_norms_in_float32_are_as_near_as_they_say(
+    positions, height, width, cancels, log_size, seed
+):
+    generator = np.random.default_rng(seed)
+    x = generator.normal(size=(2, positions, height))
+    delta = generator.normal(size=(2, positions, width)) * 2.0**log_size
+    if cancels:
+        x[:, 1] = -x[:, 0]
+        delta[:, 1] = delta[:, 0] * (1 + 2.0**-18)
+    factors = (tf.constant(f, tf.float32) for f in (x, delta))
+    check_norms_are_as_near_as_they_say(outer_products.OuterProducts, *factors)
+
+
+def test_norms_whose_rounding_is_not_counted_are_refused():
+    generator = np.random.default_rng(0)
+    x = tf.constant(generator.normal(size=(4, 2, 1)), tf.float32)
+    one = generator.normal(size=(4, 1, 40))
+    x = tf.concat([x[:, :1], -x[:, :1]], axis=1)
+    delta = tf.constant(np.concatenate([one, one * (1 + 2.0**-18)], axis=1), tf.float32)
+    check_norms_are_as_near_as_they_say(outer_products.OuterProducts, x, delta)
+    with pytest.raises(AssertionError):
+        check_norms_are_as_near_as_they_say(NoDoubt, x, delta)
+
+
+def sums_of_rows(x, delta, narrow):
+    form = outer_products.OuterProducts(x, delta, (x.shape[2], delta.shape[2]))
+    return form.total((x, delta), narrow).numpy().astype(np.float64), form
+
+
+@pytest.mark.parametrize("positions", [2, 20, 50, 200])
+def test_float32_sums_through_time_are_within_their_bound(positions):
+    generator = np.random.default_rng(positions)
+    x, delta = (
+        tf.constant(generator.uniform(1, 2, (24, positions, n)), tf.float32)
+        for n in (3, 40)
+    )
+    narrow, form = sums_of_rows(x, delta, narrow=True)
+    exact, _ = sums_of_rows(x, delta, narrow=False)
+    # All products are positive: the exact sum is that of their absolute values.
+    assert np.all(np.abs(narrow - exact) <= form.narrow_terms * 2.0**-24 * exact)
+    assert not np.array_equal(narrow, exact)
 
 
 def test_many_products_are_added_in_float64():

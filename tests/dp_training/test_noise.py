@@ -40,7 +40,15 @@ def draw_in_a_graph(sizes):
     return [x.numpy() for x in run()]
 
 
-@pytest.mark.parametrize("draw", [draw_eagerly, draw_in_a_graph])
+def mean_of_one(sums, public=None, stddev=1.0):
+    return noise.noised_mean(sums, stddev, public, 1.0)
+
+
+def added_up_eagerly(sizes):
+    return [x.numpy() for x in mean_of_one([tf.zeros(n, tf.float64) for n in sizes])]
+
+
+@pytest.mark.parametrize("draw", [draw_eagerly, draw_in_a_graph, added_up_eagerly])
 @pytest.mark.parametrize("size", [2**12, 2**18 + 77], ids=["as is", "compiled"])
 def test_numbers_are_gaussian_to_the_tail_and_all_different(draw, size):
     parts = draw([(size // 2,), (size - size // 2,)])
@@ -51,6 +59,54 @@ def test_numbers_are_gaussian_to_the_tail_and_all_different(draw, size):
     beyond = (np.abs(numbers) > 3).sum()
     expected = size * 2 * scipy.stats.norm.sf(3)
     assert abs(beyond - expected) < 6 * np.sqrt(expected)
+
+
+def test_by_pieces_every_sum_is_divided_in_its_place(monkeypatch):
+    monkeypatch.setattr(noise, "_CHUNK", 2**17)
+    generator = np.random.default_rng(0)
+    shapes = [(3,), (2**10, 2**8), (), (7, 5)]
+    dtypes = ["float32", "float64", "float32", "float32"]
+    sums, public = (
+        [
+            generator.normal(size=shape).astype(dtype)
+            for shape, dtype in zip(shapes, dtypes, strict=True)
+        ]
+        for _ in range(2)
+    )
+    tensors = [tf.constant(x) for x in sums]
+    for extra in (None, [tf.constant(x) for x in public]):
+        means = noise.noised_mean(tensors, 0.0, extra, 3.0)
+        for mean, one, other in zip(means, sums, public, strict=True):
+            exact = (one + (0 if extra is None else other.astype("float64"))) / 3
+            assert (mean.dtype, mean.shape) == (one.dtype, one.shape)
+            np.testing.assert_allclose(mean, exact.astype(one.dtype), rtol=2**-24)
+
+
+def rounded_before_the_noise(sums, public, stddev):
+    first = mean_of_one(sums, stddev=stddev)
+    return [one + other for one, other in zip(first, public, strict=True)]
+
+
+def check_nothing_is_rounded_between(mean, size):
+    # Neighbours of 2^24 in float32 are two apart: what is rounded there is whole.
+    large = tf.fill([size], tf.constant(2.0**24))
+    (found,) = mean([large], [-large], 0.25)
+    assert np.std(found) == pytest.approx(0.25, rel=0.2)
+    assert len(np.unique(found)) > 0.9 * size
+
+
+@pytest.mark.parametrize("size", [2**10, 2**18 + 1], ids=["as is", "by pieces"])
+def test_sums_meet_noise_and_public_sums_before_anything_is_rounded(size):
+    check_nothing_is_rounded_between(mean_of_one, size)
+    with pytest.raises(AssertionError):
+        check_nothing_is_rounded_between(rounded_before_the_noise, size)
+
+
+@pytest.mark.parametrize("size", [2**18 + 1])
+def test_pieces_are_never_noised_alike(size, monkeypatch):
+    monkeypatch.setattr(noise, "_CHUNK", 2**16)
+    (numbers,) = mean_of_one([tf.zeros(size, tf.float64)])
+    assert len(np.unique(numbers)) == size
 
 
 def test_words_are_fair_bits_and_never_the_same():

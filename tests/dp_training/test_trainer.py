@@ -11,6 +11,7 @@ from tests.dp_training import models
 from tfpriv._errors import BudgetExceeded, InputError
 from tfpriv.accounting import DPSGDPlan, Gaussian, PoissonGaussian, PrivacyLedger
 from tfpriv.dp_training import DPTrainer, make_stock_step, stock_dp_adam
+from tfpriv.dp_training import optimizer as optimizer_module
 
 RECORDS = 12
 
@@ -125,25 +126,21 @@ def test_it_learns_under_noise():
     assert (np.argmax(model(x), axis=1) == y).mean() > 0.85
 
 
-def test_sums_meet_their_noise_before_anything_is_rounded(monkeypatch):
+def test_sums_are_divided_by_the_expected_size_behind_the_noise(monkeypatch):
     trainer = DPTrainer(models.logistic(), models.cross_entropy, plan(), 0.1)
-    optimizer, seen = trainer.optimizer, []
-    draw = optimizer._noise_like
+    seen, noised_mean = [], optimizer_module.noised_mean
 
-    def noise_like(sums):
-        if not seen:
-            seen.extend([*sums, *draw(sums)])
-        return seen[2:]
+    def spy(*arguments):
+        seen.append((arguments, noised_mean(*arguments)))
+        return seen[-1][1]
 
-    monkeypatch.setattr(optimizer, "_noise_like", noise_like)
+    monkeypatch.setattr(optimizer_module, "noised_mean", spy)
     trainer.step(data())
-    sums, noise = seen[:2], seen[2:]
-    # The mean is rounded once, to the type of the sums.
-    assert {x.dtype for x in noise} == {tf.float64}
-    exact = (np.float64(sums[0]) + np.float64(noise[0])) / plan().batch_size
-    (mean, _) = optimizer.noised_mean(sums)
-    assert mean.dtype == sums[0].dtype
-    np.testing.assert_array_equal(mean, exact.astype(mean.dtype.as_numpy_dtype))
+    (((sums, stddev, public, size), means),) = seen
+    assert public is None
+    assert stddev == trainer.engine.sensitivity * plan().noise_multiplier
+    assert float(size) == plan().batch_size
+    assert [x.dtype for x in means] == [x.dtype for x in sums]
 
 
 def test_public_records_are_clipped_too():

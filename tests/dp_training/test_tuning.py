@@ -170,3 +170,38 @@ def test_a_fit_that_nobody_can_price_is_refused(budget):
         hypermodel.fit(hp, hypermodel.build(hp), X, Y)
     assert budget.epsilon() == 0
     assert Private.fits == 0
+
+
+class OwnBuild(keras_tuner.HyperModel):
+    def build(self, hp):
+        return build_private(hp)
+
+
+def test_a_hypermodel_that_only_builds_is_priced(budget):
+    hypermodel = PrivateHyperModel(OwnBuild(), data_budget=budget)
+    hp = keras_tuner.HyperParameters()
+    hypermodel.fit(hp, hypermodel.build(hp), X, Y, batch_size=20, verbose=0)
+    assert Private.fits == 1
+    assert budget.epsilon() == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "word"),
+    [
+        ((X, Y), {"validation_split": 0.2}, "validation_split"),
+        ((X, Y), {"initial_epoch": 0}, "Hyperband"),
+        ((X, Y, 20), {}, "by name"),
+        ((X,), {}, "'y'"),
+    ],
+)
+def test_what_a_dp_fit_does_not_take_ends_the_search_unpaid(
+    budget, arguments, settings, word
+):
+    hypermodel = PrivateHyperModel(build_private, data_budget=budget)
+    hp = keras_tuner.HyperParameters()
+    with pytest.raises(tuning.SearchRefused, match=word):
+        hypermodel.fit(hp, hypermodel.build(hp), *arguments, **settings)
+    # Any other error KerasTuner takes for bad settings, and tries the next ones.
+    assert issubclass(tuning.SearchRefused, keras_tuner.errors.FatalError)
+    assert budget.ledger.events() == ()
+    assert Private.fits == 0

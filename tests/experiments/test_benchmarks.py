@@ -23,10 +23,19 @@ def test_ratio_is_taken_within_rounds():
     turns = {"base": [1.0, 10.0, 2.0], "other": [3.0, 30.0, 6.0]}
     rows = report.summary(
         [
-            {"contest": "c", "contestant": name, "seconds": seconds}
+            {
+                "contest": "c",
+                "contestant": name,
+                "seconds": seconds,
+                "cpu_seconds": [2 * x for x in seconds],
+                "first": {"cpu_seconds": 7.0},
+            }
             for name, seconds in turns.items()
         ]
     )
+    assert rows[1]["cpu_ratio"] == [3, 3, 3]
+    assert rows[1]["cpu_ms"][1] == 12000
+    assert rows[1]["first_cpu_seconds"] == 7
     assert rows[0]["ratio"] == [1, 1, 1]
     assert rows[1]["ratio"] == [3, 3, 3]
     assert rows[1]["difference_ms"][1] == 4000
@@ -38,6 +47,7 @@ def test_every_contestant_runs_once_a_round_and_once_before(monkeypatch):
     monkeypatch.setitem(CONTESTS, "c", lambda seed: runs)
     first, second = take_turns("c", 0, least=3, most=5, seconds=0)
     assert len(first["seconds"]) == len(second["seconds"]) == 3
+    assert len(first["cpu_seconds"]) == 3
     for turn in range(4):
         assert sorted(calls[2 * turn : 2 * turn + 2]) == ["a", "b"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 
@@ -14,6 +15,7 @@ from tfpriv.dp_training.clipping import (
     make_engine,
     register_engine,
 )
+from tfpriv.dp_training.closed_forms.form import MOST_ROWS
 from tfpriv.dp_training.closed_forms.uses import NoClosedForm
 from tfpriv.dp_training.example_block import (
     ExampleBlock,
@@ -25,12 +27,10 @@ _LOG = logging.getLogger(__name__)
 
 # Examples that go through the model together: blocks of one or two fixed sizes,
 # filled up. Matrix products treat 4, 6, 8, 12, 16 or 48 rows alike, depending on the
-# processor, and the rest of a batch differently; the first sizes that serve are used.
-_BLOCK_SIZES = ((72, 48), (48,), (24,))
-# Examples that are summed in one matrix product.
-_GROUP_ROWS = 128
-# What float32 sums may add to a step's error, in clips.
-_NARROW_ERROR = 2.0**-10
+# processor, and the rest of a batch differently; the first large size that serves is
+# used, and the small one beside it for the rest of a batch, where it serves as well.
+# All are multiples of 6: see `OuterProducts`.
+_BLOCK_SIZES = ((66, 18), (72, 24), (48, 24), (24, 12))
 
 
 @register_engine("bookkeeping")
@@ -60,19 +60,23 @@ class BookkeepingEngine(ClippingEngine):
        numbers. Norms are computed in float64 from the factors. With the mass m, the
        norm when products are replaced by their absolute values, scaling rounds by
        at most 2^-22 m (two float32 roundings a product; what is smaller than 2^-126
-       is in m). The scale is C / (norm (1 + 2^-22) + 2^-22 m), so |g_i| <= C. It is
-       below C / norm by more than 2^-10 only where crafted factors cancel, and never
-       lets m be above 2^10 C. A gradient that is not finite, or over 2^60 C long,
-       adds 0.
-    3. What is returned is within E = `rounding` * C of the sum of all g_i, for up to
+       is in m). Where norms of large factors are computed in float32, the forms say
+       how much longer they may be; with M, the longest, the scale is C / (norm' (1 +
+       2^-22) + 2^-22 m), norm' the larger of norm and M / (1 + 2^-11). So |g_i| <= C
+       (1 + 2^-11). The scale is below C / norm by more than 2^-10 only where crafted
+       factors cancel, and never lets m be above 2^10 C. A gradient that is not
+       finite, over 2^60 C long or too long for float32's squares adds 0.
+    3. What is returned is within E = 1.75 * 2^-10 C of the sum of all g_i, for up to
        `largest_step` (n) examples. A sum of N products is off by at most N u times
        the sum of their absolute values, u = 2^-24 for float32, in any order (Higham
        2002, section 3.1; zeros count nothing). For a group of rows that is N u times
-       the sum of their m, which is computed: where it is above 2^-10 C / n a row,
-       the group is summed in float64, where it is below 2^-11 C / n a row. The
-       result is rounded to float32 once, which is n u C: at most 2^-11 C.
+       the sum of their m, which is computed: where the groups' share of E would be
+       used up, the group is summed in float64, where it is below 2^-20 C / n a row.
+       What is added up is rounded to float32 twice at most, a group's sum and the
+       sum of groups, 2 n u C: at most 2^-10 C, and of E the rest is for the groups.
 
-    So two sums that differ in one example are at most C + 2 E apart.
+    So two sums that differ in one example are at most C (1 + 2^-11) + 2 E apart,
+    which is C (1 + 2^-8), or C (1 + 2 `rounding`).
     """
 
     rounding = 2.0**-9
@@ -91,6 +95,8 @@ class BookkeepingEngine(ClippingEngine):
         self._lock = threading.Lock()
         self._loop: ClippingEngine | None = None
         self._narrow = sums_in_float32_are_bounded()
+        # What float32 sums may add to a step's error, in clips; see above.
+        self._narrow_error = 1.75 * 2.0**-10 - self.largest_step * 2.0**-23
 
     def clipped_sum(
         self, inputs: tuple[tf.Tensor, ...], mask: tf.Tensor
@@ -106,12 +112,18 @@ class BookkeepingEngine(ClippingEngine):
         rows = tf.cast(tf.reshape(tf.where(mask), [-1]), tf.int32)
         count = tf.size(rows)
 
+        # Not inlined: it is called in two places, and optimised once.
+        @functools.partial(
+            tf.function,
+            autograph=False,
+            experimental_attributes={"_noinline": True},
+        )
         def group(start: tf.Tensor) -> list[tf.Tensor]:
-            return self._group_sum(blocks, inputs, rows[start : start + _GROUP_ROWS])
+            return self._group_sum(blocks, inputs, rows[start : start + MOST_ROWS])
 
         def add_group(start: tf.Tensor, totals: list) -> tuple[tf.Tensor, list]:
             new = group(start)
-            return start + _GROUP_ROWS, [
+            return start + MOST_ROWS, [
                 total + tf.cast(part, tf.float64)
                 for total, part in zip(totals, new, strict=True)
             ]
@@ -127,7 +139,7 @@ class BookkeepingEngine(ClippingEngine):
 
         def some_rows() -> list[tf.Tensor]:
             return tf.cond(
-                count <= _GROUP_ROWS, lambda: group(tf.constant(0)), several_groups
+                count <= MOST_ROWS, lambda: group(tf.constant(0)), several_groups
             )
 
         return tf.cond(count > 0, some_rows, self.zeros)
@@ -138,7 +150,7 @@ class BookkeepingEngine(ClippingEngine):
         inputs: tuple[tf.Tensor, ...],
         rows: tf.Tensor,
     ) -> list[tf.Tensor]:
-        """The sum over at least one and at most `_GROUP_ROWS` rows."""
+        """The sum over at least one and at most `MOST_ROWS` rows."""
         count = tf.size(rows)
         large, small = blocks[0], blocks[-1]
 
@@ -171,10 +183,11 @@ class BookkeepingEngine(ClippingEngine):
         *factors, mass, terms = parts
         if not (self._narrow and large.has_narrow_sums):
             return large.totals(factors, narrow=False)
-        error = tf.reduce_sum(terms) * 2.0**-24 * tf.reduce_sum(mass)
-        allowed = _NARROW_ERROR * self.l2_norm_clip / self.largest_step
+        terms = tf.maximum(tf.reduce_sum(terms), float(large.narrow_terms))
+        error = terms * 2.0**-24 * tf.reduce_sum(mass)
+        share = tf.cast(count, tf.float64) / self.largest_step
         return tf.cond(
-            error <= allowed * tf.cast(count, tf.float64),
+            error <= self._narrow_error * self.l2_norm_clip * share,
             lambda: large.totals(factors, narrow=True),
             lambda: large.totals(factors, narrow=False),
         )
@@ -204,16 +217,19 @@ class BookkeepingEngine(ClippingEngine):
             return self._blocks.get(key)
 
     def _first_blocks_that_serve(self, key: tuple) -> list[ExampleBlock]:
-        made: dict[int, ExampleBlock] = {}
-        for sizes in _BLOCK_SIZES:
+        for large_rows, small_rows in _BLOCK_SIZES:
+            large = self._block(key, large_rows)
             try:
-                for rows in sizes:
-                    if rows not in made:
-                        made[rows] = self._block(key, rows)
-                    made[rows].check(None if rows == sizes[0] else made[sizes[0]])
-                return [made[rows] for rows in sizes]
+                large.check()
             except PlaceMatters as reason:
                 why = reason
+                continue
+            small = self._block(key, small_rows)
+            try:
+                small.check(like=large)
+            except PlaceMatters:
+                return [large]
+            return [large, small]
         raise why
 
     def _block(self, key: tuple, rows: int) -> ExampleBlock:

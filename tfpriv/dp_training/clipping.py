@@ -218,14 +218,14 @@ def make_engine_for(
     largest_step: int,
 ) -> ClippingEngine:
     """As `make_engine`, but the loop takes the steps that are too large for `name`."""
-    engine = make_engine(name, model, per_example_loss, l2_norm_clip)
-    if largest_step > engine.most_examples and name != "loop":
+    most = engine_class(name).most_examples
+    if largest_step > most and name != "loop":
         _LOG.warning(
             "Steps of %r fall back to the loop, which is slower: engine=%r adds up at "
             "most %d examples a step.",
             model.name,
             name,
-            engine.most_examples,
+            most,
         )
         name = "loop"
     return make_engine(name, model, per_example_loss, l2_norm_clip, largest_step)
@@ -243,10 +243,20 @@ def make_engine(
     Raises:
         InputError: if there is no engine of that name, or it refuses the model.
     """
+    engine = engine_class(name)
+    return engine(model, per_example_loss, l2_norm_clip, largest_step)
+
+
+def engine_class(name: str) -> type[ClippingEngine]:
+    """Returns the engine called `name`, its module being imported if need be.
+
+    Raises:
+        InputError: if there is no engine of that name.
+    """
     _validation.one_of(engine_names(), engine=name)
     if name not in _ENGINES:
         importlib.import_module(f"tfpriv.dp_training.{_MODULES[name]}")
-    return _ENGINES[name](model, per_example_loss, l2_norm_clip, largest_step)
+    return _ENGINES[name]
 
 
 def wide_dtype(dtype: tf.DType) -> tf.DType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from tfpriv.dp_training.closed_forms.uses import NoClosedForm, gradient_forms
 
 # An example with a gradient of more clips than this adds nothing.
 _LONGEST = 2.0**60
+# How many clips long a clipped gradient may be, since norms are rounded.
+LONGER = 1.0 + 2.0**-11
 # How many clips long the absolute products of a clipped gradient may be together.
 LARGEST_MASS = 2.0**10
 # Sums in float64 are near enough for as many uses of a variable in an example.
@@ -69,13 +72,18 @@ class ExampleBlock:
         specs = [tf.TensorSpec((rows, *shape), dtype) for dtype, shape in specs]
         if not all(spec.shape.is_fully_defined() for spec in specs):
             raise NoClosedForm("an input has axes of unknown length")
-        # Not inlined: it is called in several places, and optimised once.
-        clip = tf.function(
-            self._clip, autograph=False, experimental_attributes={"_noinline": True}
-        )
-        self.clip = clip.get_concrete_function(*specs, tf.TensorSpec((rows,), tf.bool))
-        self.signature = [(x.dtype, x.shape) for x in self.clip.outputs]
+        self._signature = (*specs, tf.TensorSpec((rows,), tf.bool))
+        self._is_random = False
+        self._repeatable = self._traced(self._clip_alike)
+        outputs = self._repeatable.outputs
+        self.signature = [(x.dtype, x.shape) for x in outputs]
         self._specimens(specs)
+
+    @functools.cached_property
+    def clip(self) -> Callable[..., Clipped]:
+        """`(*inputs, valid)`, the last bool (rows,), to factors; the others add 0."""
+        # Tracing is what takes the longest, so where nothing is random once is enough.
+        return self._traced(self._clip) if self._is_random else self._repeatable
 
     def totals(self, factors: Sequence[tf.Tensor], narrow: bool) -> list[tf.Tensor]:
         """The sum over all rows, in any number, one tensor a variable.
@@ -95,6 +103,11 @@ class ExampleBlock:
                 total = form.total(own, narrow and form.narrow)
                 totals.append(tf.cast(total, dtype))
         return totals
+
+    @property
+    def narrow_terms(self) -> int:
+        """The largest `GradientForm.narrow_terms`."""
+        return max(form.narrow_terms for form in self._forms if form is not None)
 
     @property
     def has_narrow_sums(self) -> bool:
@@ -134,31 +147,39 @@ class ExampleBlock:
         if any(form.positions > _MOST_POSITIONS for form in forms):
             raise NoClosedForm(f"a variable is used over {_MOST_POSITIONS} times")
         sizes = [form.size() for form in forms]
-        norm = tf.sqrt(tf.add_n([size.squared_norm for size in sizes]))
+        squares = tf.add_n([size.squared_norm for size in sizes])
+        longest = tf.sqrt(squares + tf.add_n([size.doubt for size in sizes]))
+        norm = tf.maximum(tf.sqrt(squares), longest / LONGER)
         mass = tf.sqrt(tf.add_n([size.squared_mass for size in sizes]))
         terms = tf.reduce_max(tf.stack([size.terms for size in sizes]), axis=0)
         bound = norm * (1.0 + 2.0**-22) + mass * 2.0**-22
         clip = self._l2_norm_clip
         scale = clip / tf.maximum(tf.maximum(bound, mass / LARGEST_MASS), clip)
-        kept = valid & (bound <= clip * _LONGEST)
+        finite = bound <= clip * _LONGEST
+        kept = valid & finite
         scale = tf.where(kept, scale, 0.0)
-        factors = [x for form in forms for x in form.factors(scale, kept)]
+        factors = [x for form in forms for x in form.factors(scale, finite)]
         mass = tf.where(kept, scale * mass, 0.0)
         return Clipped(tuple(factors), mass, tf.where(kept, terms, 0.0))
 
+    def _clip_alike(self, *tensors: tf.Tensor) -> Clipped:
+        """`_clip`, each row drawing the same where something is drawn."""
+        clipped = self._clip(*tensors)
+        graph = clipped.mass.graph
+        self._is_random = any(map(_is_random, graph.get_operations()))
+        _share_randomness(graph, self.rows)
+        return clipped
+
+    def _traced(self, clip: Callable[..., Clipped]) -> Callable[..., Clipped]:
+        # Not inlined: it is called in several places, and optimised once.
+        function = tf.function(
+            clip, autograph=False, experimental_attributes={"_noinline": True}
+        )
+        return function.get_concrete_function(*self._signature)
+
     def _run(self, inputs: list[tf.Tensor]) -> list[np.ndarray]:
         every = tf.ones([self.rows], bool)
-        graph = self.clip.graph
-        if not any(map(_is_random, graph.get_operations())):
-            return [x.numpy() for x in tf.nest.flatten(self.clip(*inputs, every))]
-
-        def repeatable(*tensors: tf.Tensor) -> Clipped:
-            clipped = self._clip(*tensors)
-            _share_randomness(clipped.mass.graph, self.rows)
-            return clipped
-
-        run = tf.function(repeatable, autograph=False)
-        return [x.numpy() for x in tf.nest.flatten(run(*inputs, every))]
+        return [x.numpy() for x in tf.nest.flatten(self._repeatable(*inputs, every))]
 
     def _specimens(self, specs: list[tf.TensorSpec]) -> None:
         """Which rows hold one made-up example in both batches; one where all do."""

@@ -5,18 +5,29 @@ from __future__ import annotations
 import math
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import (
+    Cipher,
+    CipherContext,
+    algorithms,
+    modes,
+)
 
 from tfpriv import _validation
 
 # Below as many numbers, compiling the transform costs more than it saves.
 _WORTH_COMPILING = 2**18
+# Numbers that are made and added at once, at most: few enough to stay in the
+# processor's cache, enough for the call not to count.
+_CHUNK = 2**20
 # XLA vectorises loops whose length is a multiple of this.
 _LANES = 2**10
+# Where TensorFlow's memory starts: multiples of this.
+_ALIGNMENT = 64
 # Zeros are enciphered in pieces that stay in the processor's cache.
 _PIECE = 2**18
 
@@ -38,13 +49,20 @@ def random_words(count: int) -> np.ndarray:
     tell the words from fair coins could break AES.
     """
     words = np.empty(count, np.int64)
+    _fill(words, _key_stream())
+    return words
+
+
+def _key_stream() -> CipherContext:
     key = algorithms.AES(secrets.token_bytes(32))
-    cipher = Cipher(key, modes.CTR(os.urandom(16))).encryptor()
+    return Cipher(key, modes.CTR(os.urandom(16))).encryptor()
+
+
+def _fill(words: np.ndarray, cipher: CipherContext) -> None:
     stream, zeros = memoryview(words).cast("B"), bytes(_PIECE)
     for start in range(0, len(stream), _PIECE):
         piece = stream[start : start + _PIECE]
         cipher.update_into(zeros[: len(piece)], piece)
-    return words
 
 
 def gaussian_noise(
@@ -89,7 +107,6 @@ def gaussian_tensors(shapes: Sequence[Sequence[int]], stddev: float) -> list[tf.
     shapes = tuple(tuple(int(n) for n in shape) for shape in shapes)
     sizes = [math.prod(shape) for shape in shapes]
     half = _LANES * math.ceil(sum(sizes) / 2 / _LANES)
-    # In two, for what is above 32 MB comes from the kernel page by page every time.
     if tf.executing_eagerly():
         words = [tf.convert_to_tensor(random_words(half)) for _ in range(2)]
     else:
@@ -100,48 +117,145 @@ def gaussian_tensors(shapes: Sequence[Sequence[int]], stddev: float) -> list[tf.
             for _ in range(2)
         ]
     words = [tf.reshape(x, [half]) for x in words]
-    large = 2 * half > _WORTH_COMPILING
-    box_muller, cut = (
-        (_compiled_box_muller, _compiled_cut) if large else (_box_muller, _cut)
-    )
-    normals = box_muller(*words, tf.constant(stddev, tf.float64))
+    box_muller = _compiled_box_muller if 2 * half > _WORTH_COMPILING else _box_muller
+    normals = tf.concat(box_muller(*words, tf.constant(stddev, tf.float64)), axis=0)
+    parts = tf.split(normals, [*sizes, 2 * half - sum(sizes)])
     return [
-        tf.reshape(part, shape)
-        for part, shape in zip(cut(normals, tuple(sizes)), shapes, strict=True)
+        tf.reshape(part, shape) for part, shape in zip(parts[:-1], shapes, strict=True)
     ]
 
 
-def combine_sums(
+def noised_mean(
     private: Sequence[tf.Tensor],
-    noise: Sequence[tf.Tensor],
+    stddev: float,
     public: Sequence[tf.Tensor] | None,
     size: tf.Tensor | float,
 ) -> list[tf.Tensor]:
-    """Returns (private + noise + public) / size, rounded once, when all is done."""
-    public = [] if public is None else list(public)
-    large = sum(math.prod(x.shape) for x in private) > _WORTH_COMPILING
-    combine = _compiled_combine if large else _combine
-    return combine(list(private), list(noise), public, tf.cast(size, tf.float64))
+    """Returns (private + N(0, stddev^2) + public) / size, rounded when all is done.
+
+    The noise is that of `gaussian_tensors`, and what is added and divided is
+    float64. Where there is much of it, it is made, added and forgotten by pieces, so
+    that no more than one piece of it is ever held.
+
+    Args:
+        private: float32 or float64.
+        stddev: float. At least 0.
+        public: of the same shapes, or None.
+        size: what the sums are divided by.
+
+    Returns:
+        Tensors of the shapes and types of `private`.
+
+    Raises:
+        InputError: if `stddev` is negative, NaN or infinite.
+    """
+    _validation.non_negative(stddev=stddev)
+    size = tf.cast(size, tf.float64)
+    sums = [list(private)] + ([] if public is None else [list(public)])
+    total = sum(math.prod(x.shape) for x in private)
+    if tf.executing_eagerly() and total > _WORTH_COMPILING:
+        return _noised_by_pieces(sums, stddev, size)
+    noise = gaussian_tensors([x.shape for x in private], stddev)
+    return [
+        _combine(*(tf.cast(x, x.dtype) for x in own), noise=n, size=size)
+        for n, *own in zip(noise, *sums, strict=True)
+    ]
+
+
+def _noised_by_pieces(
+    sums: list[list[tf.Tensor]], stddev: float, size: tf.Tensor
+) -> list[tf.Tensor]:
+    flat_sums = [[x.numpy().reshape(-1) for x in own] for own in sums]
+    total = sum(map(len, flat_sums[0]))
+    half = _LANES * math.ceil(total / 2 / math.ceil(total / _CHUNK) / _LANES)
+    cipher, stddev = _key_stream(), tf.constant(stddev, tf.float64)
+    # On the host, where its words come from, also where there is a GPU.
+    with tf.device("CPU:0"):
+        words = _shared((2, half), np.int64)
+        added = [_shared((2, half), np.result_type(*own)) for own in flat_sums]
+        noised = [_shared(x.shape, x.dtype.as_numpy_dtype) for x in sums[0]]
+        flat_added = [x.array.reshape(-1) for x in added]
+        flat_noised = [x.array.reshape(-1) for x in noised]
+        for pieces in _pieces([len(x) for x in flat_sums[0]], 2 * half):
+            _fill(words.array.reshape(-1), cipher)
+            for buffer, own in zip(flat_added, flat_sums, strict=True):
+                for tensor, part, place in pieces:
+                    buffer[place] = own[tensor][part]
+            done = _compiled_noised(
+                [x.tensor for x in added], words.tensor, stddev, size
+            )
+            # Waits until they are there; then the buffers are free again.
+            for row, half_done in zip(added[0].array, done, strict=True):
+                row[:] = half_done.numpy()
+            for tensor, part, place in pieces:
+                flat_noised[tensor][part] = flat_added[0][place]
+    return [x.tensor for x in noised]
+
+
+class _Shared(NamedTuple):
+    """Memory that is an array and a tensor at once, so that nothing is copied."""
+
+    array: np.ndarray
+    tensor: tf.Tensor
+
+
+def _shared(shape: Sequence[int], dtype: np.dtype) -> _Shared:
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    array = memory[start : start + size].view(dtype).reshape(shape)
+    return _Shared(array, tf.experimental.dlpack.from_dlpack(array.__dlpack__()))
+
+
+def _pieces(
+    sizes: Sequence[int], chunk: int
+) -> Iterator[list[tuple[int, slice, slice]]]:
+    """Cuts vectors that lie one after the other into chunks.
+
+    Yields, for each chunk, what is in it: (number of the vector, which part of it,
+    where that part lies in the chunk).
+    """
+    pieces, place = [], 0
+    for number, size in enumerate(sizes):
+        start = 0
+        while start < size:
+            length = min(size - start, chunk - place)
+            part = slice(start, start + length)
+            pieces.append((number, part, slice(place, place + length)))
+            start, place = start + length, place + length
+            if place == chunk:
+                yield pieces
+                pieces, place = [], 0
+    if pieces:
+        yield pieces
+
+
+def _noised(
+    sums: list[tf.Tensor], words: tf.Tensor, stddev: tf.Tensor, size: tf.Tensor
+) -> list[tf.Tensor]:
+    """`_combine` for both rows of sums (2, half) and noise of as many words."""
+    noise = _box_muller(words[0], words[1], stddev)
+    return [
+        _combine(*own, noise=n, size=size)
+        for *own, n in zip(*map(tf.unstack, sums), noise, strict=True)
+    ]
+
+
+_compiled_noised = tf.function(_noised, autograph=False, jit_compile=True)
 
 
 def _combine(
-    private: list[tf.Tensor],
-    noise: list[tf.Tensor],
-    public: list[tf.Tensor],
+    private: tf.Tensor,
+    public: tf.Tensor | None = None,
+    *,
+    noise: tf.Tensor,
     size: tf.Tensor,
-) -> list[tf.Tensor]:
-    totals = [
-        tf.cast(x, tf.float64) + tf.cast(n, tf.float64)
-        for x, n in zip(private, noise, strict=True)
-    ]
-    if public:
-        pairs = zip(totals, public, strict=True)
-        totals = [total + tf.cast(x, tf.float64) for total, x in pairs]
-    pairs = zip(totals, private, strict=True)
-    return [tf.cast(total / size, x.dtype) for total, x in pairs]
-
-
-_compiled_combine = tf.function(_combine, autograph=False, jit_compile=True)
+) -> tf.Tensor:
+    total = tf.cast(private, tf.float64) + noise
+    if public is not None:
+        total += tf.cast(public, tf.float64)
+    # XLA computes one division in the time of several products.
+    return tf.cast(total * (1.0 / size), private.dtype)
 
 
 def _box_muller(
@@ -168,32 +282,7 @@ def _box_muller(
     )
 
 
-def _cut(
-    halves: tuple[tf.Tensor, tf.Tensor], sizes: tuple[int, ...]
-) -> list[tf.Tensor]:
-    """Cuts what is two vectors, one after the other, into parts of these sizes."""
-    first, second = halves
-    middle = first.shape[0]
-    parts, start = [], 0
-    for size in sizes:
-        stop = start + size
-        pieces = [
-            first[start:stop],
-            second[max(start - middle, 0) : max(stop - middle, 0)],
-        ]
-        if start >= middle:
-            parts.append(pieces[1])
-        elif stop <= middle:
-            parts.append(pieces[0])
-        else:
-            parts.append(tf.concat(pieces, axis=0))
-        start = stop
-    return parts
-
-
-# Apart from each other: fused, the loops would lose their even sizes.
 _compiled_box_muller = tf.function(_box_muller, autograph=False, jit_compile=True)
-_compiled_cut = tf.function(_cut, autograph=False, jit_compile=True)
 
 
 def _log(x: tf.Tensor) -> tf.Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,10 @@ class SearchExceeded(BudgetExceeded, keras_tuner.errors.FatalError):
 
     KerasTuner would take another error for a bad choice of settings, and go on.
     """
+
+
+class SearchRefused(InputError, keras_tuner.errors.FatalError):
+    """A search that cannot be priced: it ends before a trial pays or reads."""
 
 
 class PrivateHyperModel(keras_tuner.HyperModel):
@@ -107,6 +112,8 @@ class PrivateHyperModel(keras_tuner.HyperModel):
 
         Raises:
             SearchExceeded: the budget does not cover the trial; no record was read.
+            SearchRefused: a `DPModel` that would not take these arguments, or whose
+                price is not known before; nothing was charged, no record was read.
         """
         if not self.public:
             self._pay(model, args, kwargs)
@@ -118,15 +125,23 @@ class PrivateHyperModel(keras_tuner.HyperModel):
         if not isinstance(model, DPModel):
             self.data_budget.note(_UNPROTECTED)
             return
-        if hasattr(self._inner, "fit"):
-            raise InputError(
+        if getattr(type(self._inner), "fit", _FIT) is not _FIT:
+            raise SearchRefused(
                 "Expected a HyperModel without a fit of its own for a DPModel, "
                 f"received {type(self._inner).__name__}: what it would read is not "
                 "known before. Give its build method."
             )
+        try:
+            given = _DP_FIT.bind(model, *args, **kwargs).arguments
+        except TypeError as error:
+            raise SearchRefused(
+                f"Expected search(...) with what DPModel.fit takes, received: {error}. "
+                "Give x, y and, by name, batch_size, epochs, num_examples, "
+                "validation_data, callbacks or verbose; no Hyperband."
+            ) from None
         plan = model.plan_for(
-            len(np.asarray(kwargs["y"] if "y" in kwargs else args[1])),
-            **{k: kwargs[k] for k in _OF_THE_PLAN if k in kwargs},
+            len(np.asarray(given["y"])),
+            **{k: given[k] for k in _OF_THE_PLAN if k in given},
         )
         try:
             self.data_budget.charge(plan.event(), _TRIAL)
@@ -134,4 +149,6 @@ class PrivateHyperModel(keras_tuner.HyperModel):
             raise SearchExceeded(str(error)) from None
 
 
+_FIT = keras_tuner.HyperModel.fit
+_DP_FIT = inspect.signature(DPModel.fit)
 _OF_THE_PLAN = ("batch_size", "epochs", "num_examples")

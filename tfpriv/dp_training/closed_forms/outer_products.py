@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from tfpriv.dp_training.clipping import wide_dtype
 from tfpriv.dp_training.closed_forms.form import (
+    MOST_ROWS,
     GradientForm,
     Size,
     only,
@@ -22,6 +23,10 @@ from tfpriv.dp_training.closed_forms.whole_gradients import WholeGradients
 _SMALL, _MEDIUM = 2**12, 2**17
 # Compiling takes longer than it saves for fewer numbers.
 _WORTH_COMPILING = 2**14
+# Matrices that are wider are normed and summed in float64.
+_WIDEST = 2**18
+# Products that are added up in one float32 sum, where there are many.
+_MOST_PRODUCTS = 128
 
 
 class Windows:
@@ -104,6 +109,18 @@ class OuterProducts(GradientForm):
     over p of |x_p|^2 |delta_p|^2 (Cauchy-Schwarz). Behind a maximum over time k is
     1: only the window that a filter took has a gradient.
 
+    Otherwise the squared norm of that matrix is at most the sum over columns v of
+    (sum over p of |x_p| |delta_pv|)^2, the triangle inequality in each column; where
+    few deltas share a column, as those of a softmax's targets, this is near the
+    squared norm of the gradient itself.
+
+    Float32 inner products of N numbers are off by at most N u / (1 - N u) times the
+    sum of their absolute values, u = 2^-24, in any order (Higham 2002, section 3.1),
+    and by N 2^-126 more where products are too small for float32. Times the inner
+    products of x, and summed over p and q, the former is at most that share of the
+    bound above; together they are `Size.doubt`. Products too large for float32 make
+    the norm infinite, and the example adds nothing.
+
     Args:
         x: (rows, P, n), or (rows, H, W, C) with `windows`.
         delta: (rows, P, m). Gradient of the loss by x_p^T W.
@@ -125,9 +142,14 @@ class OuterProducts(GradientForm):
         self.positions = int(delta.shape[1])
         self.width = int(delta.shape[2])
         self.height = math.prod(self.shape) // self.width
-        # Of many positions that all count there are too many products for float32.
-        few = self.positions == 1 or windows is not None
-        self.narrow = few and self.x.dtype == self.delta.dtype == tf.float32
+        self.narrow = self.x.dtype == self.delta.dtype == tf.float32
+        if self.width > _WIDEST:
+            self.delta, self.narrow = wide(self.delta), False
+        if self.positions > 1 and windows is None:
+            # Of many positions that all count there are too many products for one
+            # sum in float32: sums of some rows, then the sum of those.
+            rows = self._rows_at_once
+            self.narrow_terms = rows * self.positions + MOST_ROWS // rows + 8
 
     @property
     def is_small(self) -> bool:
@@ -150,53 +172,96 @@ class OuterProducts(GradientForm):
     def size(self) -> Size:
         """See `GradientForm`."""
         if self.positions == 1:
-            x = self.windows.cut(self.x) if self.windows else self.x
-            squares = row_sums(tf.square(wide(x))) * row_sums(
+            squares = row_sums(tf.square(wide(self.cut_x()))) * row_sums(
                 tf.square(wide(self.delta))
             )
-            return Size(squares, squares, tf.ones_like(squares))
+            none = tf.zeros_like(squares)
+            return Size(squares, none, squares, tf.ones_like(squares))
         x = wide(self.x)
         x_squares = self.windows.squares(x) if self.windows else _squares(x)
-        delta_squares, count = _column_statistics(self.delta)
-        lengths = x_squares * delta_squares
-        # Numbers below 2^-126 become 0 when x is scaled; see `BookkeepingEngine`.
-        lost = tf.reduce_sum(delta_squares, axis=1)
-        lost *= 2.0**-80 * self.positions * self.height
-        energy = tf.reduce_sum(lengths, axis=1)
-        if not self.narrow:
-            mass = tf.square(tf.reduce_sum(tf.sqrt(lengths), axis=1))
-            return Size(self._all_pairs(x, mass), mass + lost, tf.zeros_like(energy))
+        if self.windows and self.narrow:
+            return self._size_of_windows(x, x_squares)
+        lengths = tf.sqrt(x_squares)
+        gram, mass = _pairs(self.delta, tf.cast(lengths, self.delta.dtype))
+        mass = wide(mass)
+        mass *= 1.0 + _relative_error(self.width + 2 * self.positions + 8)
+        mass += self._lost(tf.linalg.diag_part(gram))
+        squares, doubt = self._all_pairs(x, lengths, wide(gram), mass)
+        return Size(squares, doubt, mass, tf.zeros_like(mass))
+
+    def _size_of_windows(self, x: tf.Tensor, x_squares: tf.Tensor) -> Size:
+        nonzero = tf.cast(tf.not_equal(self.delta, 0), self.delta.dtype)
+        count = wide(tf.reduce_max(tf.reduce_sum(nonzero, axis=1), axis=1))
+        delta_squares = wide(_squares(self.delta))
+        energy = tf.reduce_sum(x_squares * delta_squares, axis=1)
+        mass = count * energy * (1.0 + _relative_error(self.width))
+        mass += self._lost(delta_squares)
+        lengths = tf.sqrt(x_squares)
         # Where no two deltas share a column their inner product is 0.
-        alone = count <= 1
-        mass = count * energy * (1.0 + 2.0**-20) + lost
-        squares = tf.cond(
-            tf.reduce_all(alone),
-            lambda: energy,
-            lambda: tf.where(alone, energy, self._all_pairs(x, mass)),
-        )
-        return Size(squares, mass, count)
+        alone = energy, self._doubt(lengths, energy)
 
-    def _all_pairs(self, x: tf.Tensor, mass: tf.Tensor) -> tf.Tensor:
-        """Squared norms from inner products of all pairs of positions."""
+        def with_pairs() -> tuple[tf.Tensor, ...]:
+            pairs = self._all_pairs(x, lengths, wide(_gram(self.delta)), mass)
+            return tuple(
+                tf.where(count <= 1, one, other)
+                for one, other in zip(alone, pairs, strict=True)
+            )
+
+        squares, doubt = tf.cond(tf.reduce_all(count <= 1), lambda: alone, with_pairs)
+        return Size(squares, doubt, mass, count)
+
+    def _all_pairs(
+        self, x: tf.Tensor, lengths: tf.Tensor, gram: tf.Tensor, mass: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Squared norms from inner products of all pairs of positions; their doubt."""
         x_pairs = self.windows.gram(x) if self.windows else _gram(x)
-        squares = tf.reduce_sum(x_pairs * _gram(wide(self.delta)), axis=[1, 2])
-        # The error of a sum of N products is at most N * 2^-52 times the sum of
-        # their absolute values (Higham 2002, section 3.1).
-        terms = self.height + self.width + self.positions**2 + 16
-        return tf.maximum(squares, 0.0) + terms * 2.0**-52 * mass
+        squares = tf.reduce_sum(x_pairs * gram, axis=[1, 2])
+        return tf.maximum(squares, 0.0), self._doubt(lengths, mass)
 
-    def factors(self, scale: tf.Tensor, kept: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def _doubt(self, lengths: tf.Tensor, absolute: tf.Tensor) -> tf.Tensor:
+        """How far off a squared norm is whose absolute products add up to so much."""
+        small = self.width * 2.0**-125 * tf.square(tf.reduce_sum(lengths, axis=1))
+        # What float64 rounds is less than one term of float32.
+        return _relative_error(self.width + 1) * absolute + small
+
+    def _lost(self, delta_squares: tf.Tensor) -> tf.Tensor:
+        """What numbers below 2^-126 take from a squared mass, becoming 0.
+
+        Those of x when it is scaled (see `BookkeepingEngine`), and small squares.
+        """
+        lost = tf.reduce_sum(wide(delta_squares), axis=1)
+        return lost * 2.0**-80 * self.positions * self.height + self.width * 2.0**-120
+
+    def factors(self, scale: tf.Tensor, finite: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """See `GradientForm`."""
-        return scaled(self.x, scale, kept), only(self.delta, kept)
+        delta = tf.cond(
+            # Then nothing is to be taken out of the larger factor: x is scaled by 0.
+            tf.reduce_all(finite),
+            lambda: self.delta,
+            lambda: only(self.delta, finite),
+        )
+        return scaled(self.x, scale, finite), delta
 
     def total(self, factors: tuple[tf.Tensor, ...], narrow: bool) -> tf.Tensor:
         """See `GradientForm`."""
         a, b = factors if narrow else map(wide, factors)
         if self.windows:
             a = self.windows.cut(a)
+        if narrow and self.narrow_terms:
+            products = self._rows_at_once * self.positions
+            a = tf.reshape(a, [-1, products, self.height])
+            b = tf.reshape(b, [-1, products, self.width])
+            parts = tf.matmul(a, b, transpose_a=True)
+            return tf.reshape(tf.reduce_sum(parts, axis=0), self.shape)
         a = tf.reshape(a, [-1, self.height])
         b = tf.reshape(b, [-1, self.width])
         return tf.reshape(tf.matmul(a, b, transpose_a=True), self.shape)
+
+    @property
+    def _rows_at_once(self) -> int:
+        """How many rows are added up in one float32 product; divides every block."""
+        fitting = (n for n in (6, 3, 2) if n * self.positions <= _MOST_PRODUCTS)
+        return next(fitting, 1)
 
 
 def joined(forms: list[OuterProducts]) -> OuterProducts:
@@ -218,19 +283,27 @@ def _squares(vectors: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(tf.square(vectors), axis=-1)
 
 
-def _column_statistics(delta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Squared lengths (rows, P), and in how many positions a column is not 0 (rows,).
+def _pairs(delta: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Inner products of pairs (rows, P, P); squared lengths (rows,) of weighted sums.
 
-    Both float64; the latter of the column where it is most.
+    The sums are over p of lengths_p |delta_p|, for (rows, P, m) and (rows, P).
     """
     large = math.prod(delta.shape) > _WORTH_COMPILING
-    return (_compiled_statistics if large else _statistics)(delta)
+    return (_compiled_pairs if large else _plain_pairs)(delta, lengths)
 
 
-def _statistics(delta: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    nonzero = tf.reduce_sum(tf.cast(tf.not_equal(delta, 0), tf.int32), axis=1)
-    return _squares(wide(delta)), wide(tf.reduce_max(nonzero, axis=1))
+def _plain_pairs(delta: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    columns = tf.reduce_sum(tf.abs(delta) * lengths[:, :, tf.newaxis], axis=1)
+    return _gram(delta), _squares(columns)
 
 
-# In one go through memory.
-_compiled_statistics = tf.function(_statistics, autograph=False, jit_compile=True)
+# In one go through memory, and small matrix products without copies.
+_compiled_pairs = tf.function(_plain_pairs, autograph=False, jit_compile=True)
+
+
+def _relative_error(terms: int) -> float:
+    """By what share of itself a float32 sum of so many squares may be off.
+
+    At most N u / (1 - N u) of the exact sum, which is N u / (1 - 2 N u) of this one.
+    """
+    return terms * 2.0**-24 / (1.0 - terms * 2.0**-23)

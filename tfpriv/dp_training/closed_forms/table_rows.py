@@ -46,11 +46,12 @@ class TableRows(GradientForm):
         squares = row_sums(tf.square(self._grouped))
         lengths = tf.norm(wide(self.delta), axis=2)
         mass = tf.square(tf.reduce_sum(lengths, axis=1))
-        return Size(squares, mass, tf.zeros_like(squares))
+        none = tf.zeros_like(squares)
+        return Size(squares, none, mass, none)
 
-    def factors(self, scale: tf.Tensor, kept: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def factors(self, scale: tf.Tensor, finite: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """See `GradientForm`; ids are as they are."""
-        return self.ids, scaled(wide(self.delta), scale, kept)
+        return self.ids, scaled(wide(self.delta), scale, finite)
 
     def total(self, factors: tuple[tf.Tensor, ...], narrow: bool) -> tf.Tensor:
         """See `GradientForm`; always in float64."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import tensorflow as tf
 
+from tfpriv.dp_training.clipping import wide_dtype
 from tfpriv.dp_training.closed_forms.form import (
     GradientForm,
     Size,
@@ -12,9 +15,12 @@ from tfpriv.dp_training.closed_forms.form import (
     wide,
 )
 
+# Compiling takes longer than it saves for fewer numbers.
+_WORTH_COMPILING = 2**20
+
 
 class WholeGradients(GradientForm):
-    """One gradient an example, as it is.
+    """One gradient an example, as it is: rounded, before it is normed, in any way.
 
     Args:
         gradients: float64 (rows, *shape).
@@ -30,11 +36,12 @@ class WholeGradients(GradientForm):
     def size(self) -> Size:
         """See `GradientForm`."""
         squares = row_sums(tf.square(self._flat()))
-        return Size(squares, squares, tf.zeros_like(squares))
+        none = tf.zeros_like(squares)
+        return Size(squares, none, squares, none)
 
-    def factors(self, scale: tf.Tensor, kept: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def factors(self, scale: tf.Tensor, finite: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """See `GradientForm`."""
-        return (scaled(self._flat(), scale, kept),)
+        return (scaled(self._flat(), scale, finite),)
 
     def total(self, factors: tuple[tf.Tensor, ...], narrow: bool) -> tf.Tensor:
         """See `GradientForm`; always in float64."""
@@ -63,14 +70,27 @@ def elementwise_gradients(
     """
     rank = delta.shape.rank
     view = (1,) * (rank - len(view)) + tuple(view)
-    product = wide(delta)
-    if other is not None:
+    axes = tuple(axis for axis in range(1, rank) if view[axis] == 1)
+    if other is None:
+        large = axes and math.prod(delta.shape) > _WORTH_COMPILING
+        gradients = (_compiled_sum if large else _wide_sum)(delta, axes)
+    else:
         other = tf.broadcast_to(other, delta.shape)
-        product *= wide(other)
-    axes = [axis for axis in range(1, rank) if view[axis] == 1]
-    gradients = tf.reduce_sum(product, axis=axes) if axes else product
-    gradients = tf.reshape(gradients, [delta.shape[0], *shape])
-    return WholeGradients(gradients, shape)
+        gradients = _wide_sum(wide(delta) * wide(other), axes)
+    return WholeGradients(tf.reshape(gradients, [delta.shape[0], *shape]), shape)
+
+
+def _wide_sum(tensor: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
+    return tf.reduce_sum(wide(tensor), axis=axes) if axes else wide(tensor)
+
+
+def _narrow_sum(tensor: tf.Tensor, axes: tuple[int, ...]) -> tf.Tensor:
+    """Adds in float32: the sum is the gradient that is clipped, rounded or not."""
+    return wide(tf.reduce_sum(tf.cast(tensor, wide_dtype(tensor.dtype)), axis=axes))
+
+
+# In one go through memory, the terms of each number in the same order.
+_compiled_sum = tf.function(_narrow_sum, autograph=False, jit_compile=True)
 
 
 def added(forms: list[WholeGradients]) -> WholeGradients:
