@@ -44,3 +44,13 @@ def versions(*more: str) -> dict[str, str]:
         "python": platform.python_version(),
         **{name: importlib.metadata.version(name) for name in names},
     }
+
+
+def peak_mib() -> float:
+    """Largest resident memory of this process so far.
+
+    Not `ru_maxrss`, in which a process begins with the memory of its parent.
+    """
+    status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    (line,) = [line for line in status if line.startswith("VmHWM:")]
+    return int(line.split()[1]) / 1024

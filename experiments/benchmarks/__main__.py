@@ -21,6 +21,7 @@ import numpy as np
 
 from experiments.benchmarks import memory, report
 from experiments.benchmarks.contests import CONTESTS
+from experiments.benchmarks.targets import targets
 from tfpriv._files import PUBLIC, write_json
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -66,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # It imports TensorFlow, so not before the processes were timed.
     from experiments._cells.machine import machine, versions
 
+    summary = report.summary(measurements)
     results = {
         "experiment": "benchmarks",
         "quick": options.quick,
@@ -76,8 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "machine": machine(),
         "load_average": [round(load, 2), round(os.getloadavg()[0], 2)],
         "versions": versions(),
-        "summary": report.summary(measurements),
+        "summary": summary,
         "memory": held,
+        "targets": targets(summary, held),
         "measurements": measurements,
     }
     write_json(options.output / "results.json", results, mode=PUBLIC)

@@ -9,10 +9,10 @@ peak, three turns later.
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 
+from experiments._cells.machine import peak_mib
 from experiments.benchmarks.contests import CONTESTS, PLAIN, PRIVATE
 
 STEPS = (
@@ -39,14 +39,10 @@ def measure(contest: str, seed: int) -> dict:
 def main(contest: str, contestant: str, seed: str = "0") -> None:
     """Takes a few turns and prints what they took."""
     run = CONTESTS[contest](int(seed))[contestant]
-    imported = _peak_mib()
+    imported = peak_mib()
     for _ in range(TURNS):
         run()
-    print(json.dumps({"imported_mib": imported, "peak_mib": _peak_mib()}))
-
-
-def _peak_mib() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    print(json.dumps({"imported_mib": imported, "peak_mib": peak_mib()}))
 
 
 if __name__ == "__main__":

@@ -89,6 +89,11 @@ def write(folder: Path, found: dict) -> None:
     for row in found["memory"]:
         held = (f"{row[key]:.3g}" for key in ("plain_mib", "private_mib", "ratio"))
         text += f"| {' | '.join([row['contest'], *held])} |\n"
+    text += "\n| target | goal | measured | |\n|---|---|---|---|\n"
+    for target in found["targets"]:
+        cells = (target["what"], target["goal"], target["value"])
+        met = "met" if target["met"] else "**missed**"
+        text += f"| {' | '.join(cells)} | {met} |\n"
     with atomic_write(folder / "results.md", mode=PUBLIC) as file:
         file.write(text + "\n![Every turn](turns.png)\n")
     names = [f"{r['contest']}: {r['contestant']}" for r in found["summary"]]

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments._cells.machine import peak_mib
+
 QUERIES = 1_000
 MODEL = Path(__file__).parents[2] / "saved_models" / "spam"
 BATCH, LENGTH, VOCABULARY = 64, 20, 5_000
@@ -165,16 +167,6 @@ TASKS = {
     "near_copies": Task("near copies of 1,000 texts", near_copies),
     "step": Task("a private step", step),
 }
-
-
-def peak_mib() -> float:
-    """Largest resident memory of this process so far.
-
-    Not `ru_maxrss`, in which a process begins with the memory of its parent.
-    """
-    status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    (line,) = [line for line in status if line.startswith("VmHWM:")]
-    return int(line.split()[1]) / 1024
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from experiments.benchmarks import report
+from experiments.benchmarks import report, targets
 from experiments.benchmarks.__main__ import main, take_turns
-from experiments.benchmarks.contests import CONTESTS
+from experiments.benchmarks.contests import CONTESTS, PRIVATE
 from experiments.benchmarks.rollouts import PublishedRewards
 from tfpriv.seqgan import sampling
 from tfpriv.seqgan.discriminator import Discriminator
@@ -92,3 +92,34 @@ def test_rewards_of_the_published_algorithm_are_ours():
     # The twin of another prefix length is none.
     assert np.abs(published[:, :-1] - ours[:, 1:]).max() > 0.2
     np.testing.assert_allclose(published[:, -1], ours[:, -1], rtol=1e-5)
+
+
+def row(contest, contestant, ratio, ms=1.0):
+    return {
+        "contest": contest,
+        "contestant": contestant,
+        "ratio": [ratio] * 3,
+        "cpu_ratio": [ratio] * 3,
+        "ms": [ms] * 3,
+    }
+
+
+@pytest.mark.parametrize(("ratio", "stock", "met"), [(0.9, 99, True), (1.1, 9, False)])
+def test_targets_are_met_by_figures_and_not_by_absence(ratio, stock, met):
+    summary = [
+        row(targets.DISCRIMINATOR, PRIVATE, ratio),
+        row(targets.DISCRIMINATOR, targets.STOCK, 1.0, ms=stock),
+    ]
+    memory = [{"contest": targets.DISCRIMINATOR, "ratio": 1.0 if met else 1.4}]
+    found = targets.targets(summary, memory)
+    assert [target["met"] for target in found] == [met] * 3
+
+
+def test_targets_name_contests_and_contestants_that_exist():
+    named = {(c, n) for c, n, *_ in targets._RATIOS + targets._SPEEDS}
+    named |= {(c, other) for c, _, _, other in targets._SPEEDS}
+    quick = {"Accounting", "Start-up"}
+    for contest, name in named:
+        assert contest in CONTESTS
+        if contest in quick:
+            assert name in CONTESTS[contest](0)

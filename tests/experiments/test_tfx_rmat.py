@@ -87,6 +87,7 @@ def test_labels_are_numbered_as_the_schema_orders_them(tmp_path):
 
 
 BROKEN = {
+    "no steps": ({"train_steps": None}, "num_steps"),
     "no files": ({"train_files": ["none/*"]}, "none"),
     "no schema": ({"schema_path": "none"}, "schema"),
     "unknown setting": ({"custom_config": {"epsilons": 1}}, "epsilons"),
