@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import json
 import socket
 import ssl
 import subprocess
@@ -190,6 +191,130 @@ def test_a_web_server_is_no_model_server():
         server.server_close()
 
 
+TEXT = {"tensor_shape": {"dim": [{"size": "-1"}]}}
+ROWS = {"tensor_shape": {"dim": [{"size": "-1"}, {"size": "2"}]}}
+SIGNATURES = {
+    "encode": {"inputs": {"text": TEXT}, "outputs": {"representation": ROWS}},
+    "serving_default": {
+        "inputs": {"text": TEXT},
+        "outputs": {"probabilities": ROWS, "label": TEXT},
+    },
+}
+
+
+def metadata(signatures):
+    return {"metadata": {"signature_def": {"signature_def": signatures}}}
+
+
+class Other(http.server.BaseHTTPRequestHandler):
+    """A server whose messages are JSON, and of another version."""
+
+    def do_GET(self):
+        self.tell(self.server.metadata)
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.tell(self.server.answer)
+
+    def tell(self, answer):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(answer).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def other():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def failure(other, signatures, answer, method="encode"):
+    other.metadata, other.answer = signatures, answer
+    address = f"http://127.0.0.1:{other.server_address[1]}"
+    with client(address) as asked, pytest.raises((RuntimeError, InputError)) as caught:
+        getattr(asked, method)(["a", "b"])
+    assert SECRET not in told(caught.value)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        [],
+        None,
+        {"metadata": {}},
+        metadata({"encode": {}}),
+        metadata({"encode": {"inputs": {"text": {}}, "outputs": {}}}),
+        metadata({"encode": {"inputs": {"text": TEXT}, "outputs": {"other": ROWS}}}),
+        metadata(
+            {
+                "encode": {
+                    "inputs": {"text": TEXT},
+                    "outputs": {"representation": {"tensor_shape": {}}},
+                }
+            }
+        ),
+    ],
+)
+def test_signatures_of_another_form_are_told_in_a_line(other, answer):
+    failure(other, answer, None)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        [],
+        None,
+        {"predictions": [[1, 2], [3, 4]]},
+        {"outputs": [[1, 2], [3]]},
+        {"outputs": [[SECRET, "a"], ["b", "c"]]},
+        {"outputs": [[{SECRET: 1}, 1], [2, 3]]},
+        {"outputs": SECRET},
+        {"outputs": [[1, None], [3, 4]]},
+        {"outputs": {"representation": [[1, float("nan")], [3, 4]]}},
+    ],
+)
+def test_representations_of_another_form_are_told_in_a_line(other, answer):
+    assert type(failure(other, metadata(SIGNATURES), answer)) is RuntimeError
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        [1, 2],
+        {"probabilities": [[1, 0], [0, 1]]},
+        {"probabilities": [[1, 0], [0, 1]], "label": [1, 2]},
+        {"probabilities": [[1, 0], [0, 1]], "label": ["a"]},
+        {"probabilities": [1, 0], "label": ["a", "b"]},
+        {"probabilities": 3, "label": SECRET},
+        {"probabilities": [[1, 0], [0, float("nan")]], "label": ["a", "b"]},
+    ],
+)
+def test_labels_of_another_form_are_told_in_a_line(other, outputs):
+    answer = {"outputs": outputs}
+    error = failure(other, metadata(SIGNATURES), answer, method="predict")
+    assert type(error) is RuntimeError
+
+
+def test_words_instead_of_numbers_by_grpc_are_refused(stand_in):
+    with serve_grpc(stand_in) as address, client(address) as asked:
+        asked.signatures()
+        words = np.full((1, 2), SECRET.encode(), object)
+        stand_in.predict = lambda *_: {"representation": words}
+        with pytest.raises(RuntimeError, match="finite") as caught:
+            asked.encode(["a"])
+    assert SECRET not in told(caught.value)
+
+
 def test_another_model_or_version_is_named(address):
     for settings, words in (
         ({"model": "other"}, "model 'other'"),
@@ -279,6 +404,10 @@ def test_both_ways_are_encrypted_and_check_the_server(stand_in, certificate):
         ("example.org:8500", True),
         ("http://example.org:8501", True),
         ("https://example.org:8501", False),
+        ("[::1]:8500", False),
+        ("localhost.example.org:8500", True),
+        ("127.example.org:8500", True),
+        ("http://localhost@example.org:8501", True),
     ],
 )
 def test_it_is_known_who_can_read_along(address, readable):
@@ -307,6 +436,7 @@ def test_an_address_that_is_none_is_refused(address):
         ({"batch_size": 0}, "batch_size"),
         ({"version": 0}, "version"),
         ({"remember": -1}, "remember"),
+        ({"remember": "yes"}, "remember"),
         ({"tls": "yes"}, "tls"),
         ({"root_certificates": "none.pem"}, "none.pem"),
         ({"client_key": __file__}, "together"),

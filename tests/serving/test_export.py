@@ -385,6 +385,7 @@ def test_versions_follow_each_other_and_are_not_overwritten(tmp_path):
         ({"version": 0}, "version"),
         ({"version": 1.5}, "version"),
         ({"model": "rmat.keras"}, "received str"),
+        ({"trained_on": "mine.csv"}, "DataBudget"),
     ],
 )
 def test_what_cannot_be_used_is_refused_before_work(tmp_path, change, words):

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from tests.contracts.test_served_noise import check_the_graph_has_no_seed
+from tfpriv import datasets
 from tfpriv.accounting import RepresentationStatement
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -28,7 +29,7 @@ import tensorflow as tf
 import tensorflow_text
 
 signatures = tf.saved_model.load(sys.argv[1]).signatures
-texts = tf.constant(["I love this song", "Check out my channel http://a.b/c", ""] * 200)
+texts = tf.constant(json.load(sys.stdin))
 told = signatures["serving_default"](text=texts)
 vectors = signatures["encode"](text=texts)["representation"]
 print(json.dumps({
@@ -41,9 +42,15 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def answered(tmp_path_factory):
+def sample():
+    return datasets.read("sample")
+
+
+@pytest.fixture(scope="module")
+def answered(sample, tmp_path_factory):
     done = subprocess.run(
         [sys.executable, "-c", ALONE, str(VERSION)],
+        input=json.dumps([*sample.texts, ""]),
         cwd=tmp_path_factory.mktemp("elsewhere"),
         capture_output=True,
         text=True,
@@ -57,17 +64,16 @@ def test_it_answers_without_tfpriv(answered):
     told = json.loads((VERSION / "assets.extra" / "serving.json").read_text())
     assert answered["signatures"] == sorted(told["signatures"])
     assert set(answered["labels"]) <= {"ham", "spam"}
-    assert answered["sums"] == pytest.approx([1] * 600, abs=1e-5)
+    assert answered["sums"] == pytest.approx([1] * len(answered["labels"]), abs=1e-5)
     assert all(sorted(vector) == [0, 1] for vector in answered["vectors"])
 
 
-def test_it_has_learnt_the_task(answered):
-    # At epsilon 4 a code of two survives with probability .98; 120 is far above
-    # chance for a rule that is right (P < 1e-20), and 100 is what a guess gets.
-    ham = answered["labels"][0::3].count("ham")
-    spam = answered["labels"][1::3].count("spam")
-    assert ham > 150
-    assert spam > 150
+def test_it_has_learnt_the_task(answered, sample):
+    # Of the sample it was trained on, most of it: what a bad export would lose.
+    pairs = zip(answered["labels"], sample.labels, strict=False)
+    right = [told == label for told, label in pairs]
+    assert len(right) == len(sample)
+    assert sum(right) / len(right) > 0.85
 
 
 def test_it_is_small_and_says_what_it_costs():
