@@ -47,10 +47,15 @@ def run_fn(fn_args: Any) -> None:
             privacy statement beside it.
 
     Raises:
-        InputError: no files, a schema that lacks a feature or its domain, an unknown
-            setting, or a folder that holds something.
+        InputError: no steps, no files, a schema that lacks a feature or its domain, an
+            unknown setting, or a folder that holds something.
     """
     config = _config(getattr(fn_args, "custom_config", None))
+    if not fn_args.train_steps:
+        raise InputError(
+            f"Expected train_steps, since the records repeat for ever, received "
+            f"{fn_args.train_steps}. Give TrainArgs(num_steps=...)."
+        )
     target = _target(fn_args.serving_model_dir)
     domains = _domains(fn_args.schema_path, config)
     train = dataset(fn_args.train_files, domains, config, training=True)
