@@ -14,6 +14,8 @@ from typing import Any
 
 from tfpriv._errors import InputError
 
+_LARGEST = 10**300
+
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -93,7 +95,10 @@ def seed_or_none(**values: Any) -> None:
 
 
 def integer(minimum: int = 1, **values: Any) -> None:
-    """Raises InputError unless every value is a whole number, at least `minimum`."""
+    """Raises InputError unless every value is a whole number, at least `minimum`.
+
+    And at most 1e300: what no float can hold would end in an overflow.
+    """
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, numbers.Integral):
             raise InputError(
@@ -101,6 +106,8 @@ def integer(minimum: int = 1, **values: Any) -> None:
             )
         if value < minimum:
             raise InputError(f"Expected {name} >= {minimum}, received {name}={value}.")
+        if value > _LARGEST:
+            raise InputError(f"Expected {name} <= 1e300, received more.")
 
 
 def one_of(choices: Iterable[Any], **values: Any) -> None:

@@ -1,8 +1,10 @@
 """The interval of a loss distribution: coarse where that shows in no digit."""
 
+import math
+
 import pytest
 
-from tfpriv.accounting import Compose, Gaussian, PoissonGaussian, pld
+from tfpriv.accounting import Compose, Gaussian, PoissonGaussian, epsilon, pld
 
 DELTA = 1e-5
 FINEST = pld._FINEST_INTERVAL
@@ -56,3 +58,19 @@ def test_the_dearer_direction_is_the_price(monkeypatch):
 
     monkeypatch.setattr(pld, "_epsilon_one_way", swapped)
     assert pld._epsilon_of_case(event, DELTA) == ways[0]
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-12])
+def test_what_rounding_hides_is_taken_off_delta(delta):
+    """So many sampled steps are one release of as much noise, or a little dearer."""
+    rate, sigma, steps = 0.1, 30.0, 10**5
+    one = sigma / rate / math.sqrt(steps)
+    found = epsilon(PoissonGaussian(rate, sigma, steps), delta, "pld")
+    true = epsilon(Gaussian(one), delta, "pld")
+    assert 0.999 * true <= found <= epsilon(PoissonGaussian(rate, sigma, steps), delta)
+
+
+def test_a_twin_that_takes_nothing_off_is_rejected(monkeypatch):
+    monkeypatch.setattr(pld, "_LOST_DELTA", 0.0)
+    with pytest.raises(AssertionError):
+        test_what_rounding_hides_is_taken_off_delta(1e-12)

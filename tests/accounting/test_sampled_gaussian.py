@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from tfpriv.accounting import PoissonGaussian, _sampled_gaussian, rdp
+from tfpriv.accounting import (
+    Gaussian,
+    PoissonGaussian,
+    _sampled_gaussian,
+    epsilon,
+    rdp,
+)
 
 ORDERS = (1.1, 1.5, 2.0, 2.7, 5.9, 17.0, 64.0, 256.0)
 CASES = [
@@ -83,6 +89,41 @@ def _with_interpolated_orders(q, sigma, orders):
 def test_a_twin_with_other_series_is_rejected(twin):
     with pytest.raises(AssertionError):
         check_against_dp_accounting(twin)
+
+
+def check_tiny_divergences(curve):
+    """With positive terms alone: q^2 (e^(1/sigma^2) - 1) at order 2, and its like."""
+    for q, sigma in ((1e-8, 1.0), (2e-8, 12.0), (1e-5, 1e6), (1e-12, 0.7)):
+        second, third = (math.expm1(k / sigma**2) for k in (1, 3))
+        moments = q * q * second, 3 * q * q * (1 - q) * second + q**3 * third
+        found = curve(q, sigma, (2.0, 2.5, 3.0))
+        np.testing.assert_allclose(found[::2], moments / np.array([1, 2]), rtol=1e-9)
+        # Convex in the order, and never below what a lower one shows.
+        assert found[0] <= found[1] <= (moments[0] + moments[1]) / 2 / 1.5 * (1 + 1e-9)
+
+
+def test_tiny_divergences_keep_their_digits():
+    check_tiny_divergences(_sampled_gaussian.sampled_gaussian_curve)
+    # A billion steps and more are made of them: nearly Gaussian noise, to the last.
+    event = PoissonGaussian(1e-8, 1.0, 10**15)
+    one = Gaussian(1 / math.sqrt(1e-16 * math.expm1(1) * 1e15))
+    assert epsilon(event, 1e-5) == pytest.approx(epsilon(one, 1e-5), rel=1e-5)
+
+
+def _with_terms_of_both_signs(q, sigma, orders):
+    from scipy import special
+
+    found = []
+    for order in orders:
+        i = np.arange(math.ceil(order) + 1)
+        terms = special.binom(order, i) * q**i * (1 - q) ** (order - i)
+        found.append(np.sum(terms * np.exp((i * i - i) / 2 / sigma**2)))
+    return np.log(found) / (np.array(orders) - 1)
+
+
+def test_a_twin_whose_sum_begins_with_1_is_rejected():
+    with pytest.raises(AssertionError):
+        check_tiny_divergences(_with_terms_of_both_signs)
 
 
 @pytest.mark.parametrize(("q", "sigma"), [(1e-9, 0.7), (1e-12, 5.0), (0.5, 1e-4)])

@@ -253,6 +253,7 @@ REFUSED = {
     "no model": (["--model", "{tmp}"], "numbered version"),
     "output that exists": (["--output", "{tmp}"], "which exists"),
     "output nowhere": (["--output", "{tmp}/a/b"], "Make"),
+    "output in the model": (["--output", "{model}/out"], "outside the model"),
     "unknown format": (["--format", "xml"], "xml"),
     "a name that tells nothing": (["--input", "{tmp}/mine"], "file name"),
     "columns of plain text": (["--format", "txt"], "Expected no columns"),
@@ -275,7 +276,7 @@ def test_bad_arguments_are_refused_before_work(refused, model, table, tmp_path, 
     (tmp_path / "empty.csv").write_text("id,text\n")
     line = ["--input", table, "--text", "text", "--model", model]
     line += ["--output", tmp_path / "out"]
-    line += [part.format(tmp=tmp_path) for part in changed]
+    line += [part.format(tmp=tmp_path, model=model) for part in changed]
     assert re.search(word, refused(*line))
 
 

@@ -239,6 +239,33 @@ def test_a_damaged_model_is_refused(model, tmp_path):
         find_model(copy)
 
 
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("index", lambda path: path.unlink()),
+        ("index", lambda path: path.write_bytes(b"x")),
+        ("data-00000-of-00001", lambda path: path.unlink()),
+        ("data-00000-of-00001", lambda path: path.write_bytes(b"x")),
+        ("data-00000-of-00001", flip),
+    ],
+)
+def test_damaged_weights_are_refused_before_anything_is_paid(
+    model, tmp_path, name, damage
+):
+    import shutil
+
+    copy = shutil.copytree(model, tmp_path / "copy")
+    damage(copy / "1" / "variables" / f"variables.{name}")
+    with pytest.raises(InputError, match="variables"):
+        find_model(copy)
+
+
 def test_a_generator_is_refused(model, tmp_path):
     import json
     import shutil

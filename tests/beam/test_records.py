@@ -97,6 +97,26 @@ def test_a_quote_that_does_not_close_ends_the_file_and_fills_no_memory():
     assert SECRET not in repr(bad)
 
 
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_cell_that_is_too_long_is_one_bad_record(format, quote):
+    between = {"csv": ",", "tsv": "\t"}[format]
+    rows = [("id", "text"), ("1", "a"), ("2", "x" * 10**6), ("3", "c")]
+    lines = (between.join(f"{quote}{c}{quote}" for c in row) for row in rows)
+    good, bad, last = read("\n".join(lines).encode(), format, "text", "id")
+    assert (good.text, last.text) == ("a", "c")
+    assert not bad.ends
+    assert "over 131072 characters" in bad.reason
+    assert last.place == 4
+
+
+def test_a_cell_that_is_too_long_over_many_lines_ends_the_file():
+    rows = f'id,text\n1,a\n2,"{"x" * 10**6}\n3,c"\n4,d\n'.encode()
+    good, bad = read(rows, "csv", "text", "id")
+    assert good.text == "a"
+    assert bad.ends
+
+
 def test_a_line_without_an_end_is_one_bad_record(monkeypatch):
     monkeypatch.setattr("tfpriv.beam.records._LONGEST_LINE", 100)
     records = read(b"a\n" + b"x" * 1000 + b"\nb\n", "txt", None)

@@ -210,6 +210,22 @@ def test_a_plot_that_cannot_be_is_refused_first(refused, tmp_path, name):
 # The other mechanisms.
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "counts --noise-multiplier 1 --group",
+        "counts --noise-multiplier 1 --releases",
+        "laplace --epsilon 1 --dimension",
+        "laplace --epsilon 1 --dimension 8 --group",
+        "laplace --epsilon 1 --dimension 8 --releases",
+        "response --epsilon 1 --group",
+        "selection --noise-multiplier 9 --selection-delta 1e-6 --max-contributions",
+    ],
+)
+def test_a_whole_number_that_no_float_can_hold_is_refused(refused, line):
+    assert "Expected" in refused("account", *line.split(), "1" + 400 * "0")
+
+
 def test_options_before_a_command_are_refused(refused):
     assert "--delta" in refused(
         "account", "--delta", "1e-6", "counts", "--noise-multiplier", "1"

@@ -7,6 +7,7 @@ from tfpriv.accounting import (
     DataBudget,
     Gaussian,
     GaussianThreshold,
+    GroupBound,
     PrivacyLedger,
     PureDP,
 )
@@ -36,6 +37,14 @@ def test_a_data_set_is_given_a_budget(run, private, state):
 
 def test_a_budget_that_is_there_is_not_made_again(run, refused, budget, private):
     assert "stays spent" in refused("budget", "init", private, "--epsilon", "9")
+
+
+def test_an_author_without_a_bound_is_not_said_to_be_uncounted(run, budget, private):
+    many = GroupBound("AUTHOR", 1000)
+    budget.charge(GaussianThreshold(8.0, 1e-6), "label names", group=many)
+    _, out, _ = run("budget", "show", private)
+    assert "one AUTHOR, 1000 at most: no bound at this delta." in out
+    assert "--group" not in out
 
 
 def test_what_was_spent_on_what_is_shown(run, budget, private):

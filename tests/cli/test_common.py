@@ -100,6 +100,7 @@ def test_every_option_says_what_it_is(command):
 def test_costs_are_rounded_up():
     class Statement:
         method, releases, delta, epsilon = "RMAT", 3, 1.01e-20, 12.00012
+        group = None
 
         class certificate:
             record_epsilon = 4.00004

@@ -122,6 +122,7 @@ def test_a_command_that_does_not_count_is_caught(refused, command, texts, monkey
         (["--group", "AUTHOR"], "--group alone"),
         (["--group-size", "2"], "--group-size alone"),
         (["--group", "AUTHOR", "--group-size", "0"], "group_size"),
+        (["--group", "AUTHOR", "--group-size", "1" + 20 * "0"], "group_size"),
         (["--group", "NOBODY", "--group-size", "2"], "NOBODY"),
         (["--group", "CONTENT", "--group-size", "2"], "different columns"),
         (["--group", "CLASS", "--group-size", "9"], "record 1 of"),

@@ -154,7 +154,7 @@ def unprotected(budget):
 
     notes = DataBudget.load(budget.id).ledger.lines()
     return [
-        line.what
+        line.name
         for line in notes
         if getattr(line, "details", {}) and line.details.get("unprotected")
     ]
@@ -296,6 +296,19 @@ def test_a_server_that_cannot_be_used_is_refused_before_work(
     assert "part of a split model" in refused(*wrong)
     (part / "privacy.json").unlink()
     assert "damaged" in refused(*wrong)
+
+
+def test_another_version_than_the_one_that_is_charged_is_not_asked(
+    exported, texts, run, refused, tmp_path
+):
+    folder = tmp_path / "moods"
+    for version in "12":
+        shutil.copytree(exported / "1", folder / version)
+    with serve_grpc(Model(folder)) as address:
+        line = [texts, "--server", address]
+        assert "version 1" in refused("encode", folder / "1", *line)
+        code, _, err = run("encode", folder, *line, "--json")
+        assert code == 0, err
 
 
 def test_a_way_that_others_can_read_is_warned_of(exported, texts, monkeypatch, run):

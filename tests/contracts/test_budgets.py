@@ -27,6 +27,7 @@ from tfpriv.accounting import (
     calibrate_scale,
     combine,
     epsilon,
+    group_epsilon,
 )
 from tfpriv.accounting import _coverage as coverage
 from tfpriv.accounting._group_charges import group_totals
@@ -147,6 +148,27 @@ def check_steps_done_again_are_paid_by_authors_too(kind, place):
     assert total.epsilon == pytest.approx(epsilon(Gaussian(3.0, 2), DELTA))
 
 
+def check_a_copy_that_did_not_count_authors_leaves_no_bound(kind, place):
+    budget, _ = _make(kind, place)
+    group = GroupBound("author", 3)
+    budget.charge(Gaussian(9.0), "run", run=_run(place), group=group)
+    shutil.copytree(place / "run", place / "copy")
+    budget.charge(Gaussian(9.0), "run", run=_run(place, "copy"))
+    (total,) = budget.group_totals()
+    assert (total.epsilon, total.unbounded) == (math.inf, 1)
+
+
+def check_sampled_noise_has_a_bound_for_authors_too(kind, place):
+    budget, _ = _make(kind, place)
+    sampled, group = PoissonGaussian(0.05, 4.0, 20), GroupBound("author", 3)
+    budget.charge(sampled, "trained", group=group)
+    budget.charge(PureDP(0.1), "encoded", group=GroupBound("author", 2), local=True)
+    (total,) = budget.group_totals()
+    expected = group_epsilon(Compose((sampled, PureDP(0.1))), DELTA, 3)
+    assert (total.epsilon, total.unbounded) == (pytest.approx(expected), 0)
+    assert 3 * budget.epsilon() < total.epsilon < math.inf
+
+
 CHECKS = [value for name, value in globals().copy().items() if name[:6] == "check_"]
 
 
@@ -211,6 +233,15 @@ class TakesLocalForCentral(DataBudget):
         return super().charge(event, what, **options)
 
 
+class TakesCopiesForTheirRun(DataBudget):
+    def group_totals(self):
+        charges = [
+            dataclasses.replace(c, details={**c.details, "inode": 1})
+            for c in self.ledger.events()
+        ]
+        return group_totals(charges, self.delta)
+
+
 class AsksOnlyWhoCounted(DataBudget):
     def group_totals(self):
         charges = [c for c in self.ledger.events() if c.details.get("group")]
@@ -237,6 +268,11 @@ class ForgetsRuns(DataBudget):
         (TrustsCopies, check_a_copy_of_a_run_pays_for_itself),
         (ChargesAuthorsForOne, check_an_author_pays_for_all_his_records),
         (TakesLocalForCentral, check_an_author_pays_for_all_his_records),
+        (
+            TakesCopiesForTheirRun,
+            check_a_copy_that_did_not_count_authors_leaves_no_bound,
+        ),
+        (ChargesAuthorsForOne, check_sampled_noise_has_a_bound_for_authors_too),
         (AsksOnlyWhoCounted, check_what_did_not_count_authors_leaves_no_bound),
         (AsksOnlyWhoCounted, check_steps_done_again_are_paid_by_authors_too),
         (ForgetsRuns, check_a_run_that_goes_on_pays_once),

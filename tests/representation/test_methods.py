@@ -14,6 +14,7 @@ import tensorflow as tf
 from tests.representation.conftest import make_backbone
 from tfpriv._errors import InputError
 from tfpriv.representation import ADS, CAPE, DPNR, RMAT, Unprotected
+from tfpriv.representation.replicas import BatchWeights
 
 TEXTS = [
     "I love the great table!",
@@ -269,13 +270,18 @@ def test_encoder_moves_against_the_adversary(method, tokenizer):
     assert unsure() > before
 
 
+def alike(rows):
+    """Weights of a batch on one device, none of them given."""
+    return BatchWeights(rows, None)
+
+
 def test_capped_adversary_is_left_alone_at_chance(tokenizer):
     model = build(RMAT, tokenizer, scale="l1", dropout=0.0)
     compiled(model, adversary_weight=1.0)
     logits = tf.constant([[9.0, -9.0]])
     model.adversary_head = lambda released, training: logits
     targets = {"private": tf.constant([1])}
-    penalty, (_, loss) = model._penalty(tf.zeros([1, 3]), targets, None, 1.0)
+    penalty, (_, loss) = model._penalty(tf.zeros([1, 3]), targets, alike(logits), 1.0)
     assert loss > 10
     assert float(penalty) == pytest.approx(-np.log(2))
 
@@ -578,11 +584,13 @@ def test_heads_learn_the_expected_loss_of_a_released_code(tokenizer):
     likely = model.encoder.responded(codes)
     np.testing.assert_allclose(tf.reduce_sum(likely, 1), 1, rtol=1e-5)
     head = model.adversary_head
-    _, loss = model._loss("private", head, codes, targets, None, training=True)
+    _, loss = model._loss("private", head, codes, targets, alike(codes), training=True)
     many = tf.repeat(ids, 500, axis=0)
     repeated = {"private": tf.repeat(targets["private"], 500)}
     released = model.release(many)
-    _, drawn = model._loss("private", head, released, repeated, None, training=False)
+    _, drawn = model._loss(
+        "private", head, released, repeated, alike(released), training=False
+    )
     # Losses lie within [0, 3]: 2,000 draws are off by .2 with probability below 1e-9.
     assert float(loss) == pytest.approx(float(drawn), abs=0.2)
 
@@ -598,7 +606,7 @@ def test_an_encoder_of_one_code_finds_its_way_back(tokenizer):
             model.task_head,
             codes,
             {"label": tf.constant([1])},
-            None,
+            alike(logits),
             training=True,
         )
     assert float(tape.gradient(loss, logits)[0, 1]) < -0.9

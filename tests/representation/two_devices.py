@@ -13,24 +13,25 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-tf.config.set_logical_device_configuration(
-    tf.config.list_physical_devices("CPU")[0],
-    [tf.config.LogicalDeviceConfiguration()] * 2,
-)
+# Not where pytest looks for doctests: devices are there already then.
+if __name__ == "__main__":
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0],
+        [tf.config.LogicalDeviceConfiguration()] * 2,
+    )
+    # It has to be made before anything is computed.
+    _WORKERS = tf.distribute.MultiWorkerMirroredStrategy()
+    # One for all: TensorFlow takes the sums of two of them for each other's.
+    _TWO = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
-# It has to be made before anything is computed.
-_WORKERS = tf.distribute.MultiWorkerMirroredStrategy()
-# One for all: TensorFlow takes the sums of two of them for each other's.
-_TWO = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+import keras
+import keras_nlp
 
-import keras  # noqa: E402
-import keras_nlp  # noqa: E402
-
-from tests.representation.conftest import VOCABULARY, make_backbone  # noqa: E402
-from tfpriv.dp_training import DPModel  # noqa: E402
-from tfpriv.layers import LaplaceNoise  # noqa: E402
-from tfpriv.representation import ADS, CAPE, RMAT, adversarial_steps, replicas  # noqa: E402  # noqa: E402
-from tfpriv.seqgan.dp_seqgan import DPSeqGAN  # noqa: E402
+from tests.representation.conftest import VOCABULARY, make_backbone
+from tfpriv.dp_training import DPModel
+from tfpriv.layers import LaplaceNoise
+from tfpriv.representation import ADS, CAPE, RMAT, adversarial_steps, replicas
+from tfpriv.seqgan.dp_seqgan import DPSeqGAN
 
 TEXTS = [
     "I love the great table!",

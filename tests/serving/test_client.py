@@ -471,6 +471,6 @@ def test_rows_that_are_no_texts_are_refused_before_asking(texts, words):
 
 def test_representations_of_another_shape_or_type_are_refused(address):
     with client(address) as asked:
-        for values in ([[1, 2, 3]], [1, 2], [], [["a", "b"]]):
+        for values in ([[1, 2, 3]], [1, 2], [], [["a", "b"]], [[1, np.nan]]):
             with pytest.raises(InputError, match=r"shape \(n, 2\)"):
                 asked.classify(values)

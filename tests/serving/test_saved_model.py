@@ -85,6 +85,24 @@ def test_it_is_small_and_says_what_it_costs():
     check_the_graph_has_no_seed(VERSION)
 
 
+def test_its_files_name_the_model_as_its_folder_does():
+    # A server knows it by its folder's name, and warms up by these requests.
+    told = json.loads((VERSION / "assets.extra" / "serving.json").read_text())
+    assert told["name"] == FOLDER.name
+    named = {request.model_spec.name for request in warm_up_requests()}
+    assert named == {FOLDER.name}
+
+
+def warm_up_requests():
+    import tensorflow as tf
+
+    apis = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
+    path = VERSION / "assets.extra" / "tf_serving_warmup_requests"
+    for record in tf.data.TFRecordDataset(str(path)):
+        log = apis.PredictionLog.FromString(record.numpy())
+        yield log.predict_log.request
+
+
 def test_the_folder_holds_the_model_and_its_page_alone():
     assert {path.name for path in FOLDER.parent.iterdir()} == {"README.md", "spam"}
     assert {path.name for path in FOLDER.iterdir()} == {"1"}

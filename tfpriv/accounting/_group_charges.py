@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tfpriv.accounting.composition import epsilon
-from tfpriv.accounting.events import Compose, Event, Repeat
-from tfpriv.accounting.group import GroupBound, group_event
+from tfpriv.accounting.events import Compose, Event, Repeat, collapse
+from tfpriv.accounting.group import GroupBound, group_epsilon, group_event
 from tfpriv.accounting.ledger import Charge
 
 
@@ -20,9 +20,9 @@ class GroupTotal:
     Attributes:
         unit: the column.
         size: the most records of one value, over the releases that checked it.
-        epsilon: at the ledger's delta; infinite where `unbounded` is above 0.
-        unbounded: how many charges did not check how many records one value has, or
-            do not show what so many of them cost.
+        epsilon: at the ledger's delta; infinite where `unbounded` is above 0, or
+            where so many records together have no bound at that delta.
+        unbounded: how many charges did not check how many records one value has.
     """
 
     unit: str
@@ -41,15 +41,17 @@ def group_details(group: GroupBound | None, local: bool) -> dict[str, Any]:
 def groups_of(charges: Iterable[Charge]) -> list[GroupBound | None]:
     """Returns the bound of each charge.
 
-    What a run is charged later is about the same records as its first charge.
+    What a run is charged later is about the same records as its first charge. A copy
+    of its folder is another run, though it has the same name.
     """
-    of_run: dict[str, GroupBound | None] = {}
+    of_run: dict[tuple[str, int], GroupBound | None] = {}
     found = []
     for charge in charges:
         details = charge.details or {}
         group = GroupBound.from_json(details.get("group"))
         if "run" in details:
-            group = of_run.setdefault(details["run"], group)
+            run = details["run"], details["inode"]
+            group = of_run.setdefault(run, group)
         found.append(group)
     return found
 
@@ -64,7 +66,9 @@ def group_charge(charge: Charge, size: int) -> Event | None:
 def group_totals(charges: Iterable[Charge], delta: float) -> list[GroupTotal]:
     """Composes all charges as all the records of one author met them.
 
-    The events of groups are composed, never epsilons that were converted before.
+    The events of groups are composed, never epsilons that were converted before. Where
+    one does not show what so many records meet, all charges as one record met them are
+    priced for the largest group: see `group_epsilon`.
 
     Args:
         charges: of one ledger, in order.
@@ -77,14 +81,15 @@ def group_totals(charges: Iterable[Charge], delta: float) -> list[GroupTotal]:
     groups = groups_of(charges)
     totals = []
     for unit in dict.fromkeys(group.unit for group in groups if group is not None):
-        sizes, events = [], []
-        for charge, group in zip(charges, groups, strict=True):
-            if group is None or group.unit != unit:
-                events.append(None)
-                continue
-            sizes.append(group.size)
-            events.append(group_charge(charge, group.size))
-        unbounded = events.count(None)
-        cost = math.inf if unbounded else epsilon(Compose(tuple(events)), delta)
+        sizes = [group.size for group in groups if group and group.unit == unit]
+        unbounded = len(charges) - len(sizes)
+        cost = math.inf if unbounded else _together(charges, sizes, delta)
         totals.append(GroupTotal(unit, max(sizes), cost, unbounded))
     return totals
+
+
+def _together(charges: list[Charge], sizes: list[int], delta: float) -> float:
+    whole = collapse(Compose(tuple(charge.event for charge in charges)))
+    cost = group_epsilon(whole, delta, max(sizes))
+    events = tuple(map(group_charge, charges, sizes))
+    return cost if None in events else min(cost, epsilon(Compose(events), delta))

@@ -24,6 +24,9 @@ from tfpriv.accounting.events import (
     flatten,
 )
 
+# What it costs stays in double precision, and in the counts of events.
+_LARGEST_GROUP = 10**9
+
 
 @dataclasses.dataclass(frozen=True)
 class GroupBound:
@@ -43,6 +46,11 @@ class GroupBound:
                 f"Expected a name for what shares records, received {self.unit!r}."
             )
         integer(group_size=self.size)
+        if self.size > _LARGEST_GROUP:
+            raise InputError(
+                f"Expected group_size <= {_LARGEST_GROUP:,}, received group_size="
+                f"{self.size}. Nobody wrote so many records."
+            )
         object.__setattr__(self, "size", int(self.size))
 
     @classmethod

@@ -44,6 +44,9 @@ _MAX_CASES = 64
 # A power of a Fourier transform loses a digit with every ten steps more; beyond this
 # rounding could reach a small delta, and memory runs out.
 _MAX_SAMPLED_STEPS = 10**6
+# Of delta, that rounding may hide for each release beyond the first: a transform and
+# its powers err by less than a tenth of this, so that a smaller delta is noise.
+_LOST_DELTA = 1e-15
 
 
 def epsilon_of_event(event: Event, delta: float) -> float:
@@ -134,7 +137,14 @@ def _epsilon_one_way(
         total = part if total is None else total.compose(part)
     if total is None:
         return 0.0
-    return float(total.get_epsilon_for_delta(delta))
+    delta -= _LOST_DELTA * (sum(map(_convolved, uses, uses.values())) - 1)
+    return float(total.get_epsilon_for_delta(delta)) if delta > 0 else math.inf
+
+
+def _convolved(unit: Event, count: int) -> int:
+    """How many distributions `count` uses of a mechanism are put together from."""
+    sampled = getattr(unit, "sampling_rate", 1) < 1
+    return count if sampled or isinstance(unit, PureDP | ApproxDP) else 1
 
 
 def _interval(event: Event, delta: float) -> float:

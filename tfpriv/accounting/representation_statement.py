@@ -100,6 +100,8 @@ class RepresentationStatement:
         self.epsilon = cost.record_epsilon if cost else math.inf
         self.word_epsilon = cost.word_epsilon if cost else math.inf
         self.delta = cost.delta if cost else 0.0
+        if group is not None:
+            self.group_cost(group.size)  # or it is refused now
 
     def event(self) -> Event:
         """Returns the event for the people whose texts are encoded."""

@@ -7,6 +7,7 @@ import dataclasses
 import os
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfpriv._errors import InputError
@@ -129,6 +130,11 @@ def privatize_corpus(
     _check_places(runner, [path for path, _ in files], output, model_dir)
     target = checked_output(output)
     model = find_model(model_dir)
+    if Path(target).resolve().is_relative_to(Path(model_dir).resolve()):
+        raise InputError(
+            f"Expected an output outside the model {model_dir}, received {target}: the "
+            "folder holds what was exported and nothing else."
+        )
     trained_on = model.training_budget(allowed=unprotected_training)
     budgets = CorpusBudgets([path for path, _ in files], model, keyed=key is not None)
     # What would go over is refused before a text is read.

@@ -167,15 +167,24 @@ def _object(pairs: list, place: int, columns: Columns) -> Record | Fault:
 def _delimited(file: BinaryIO, name: str, format: str, columns: Columns) -> Iterator:
     # Bytes that are not UTF-8 pass as lone surrogates, so that their row alone is bad.
     text = io.TextIOWrapper(file, "utf-8", "surrogateescape", newline="")
-    reader, names, place = _header(text, name, format, _wanted(columns))
+    dialect, names, place = _header(text, name, format, _wanted(columns))
     positions = find_columns(_wanted(columns), names, Source(name))
+    lines: list[str] = []
+    kept = (lines.append(line) or line for line in text)
+    reader = csv.reader(kept, strict=True, **dialect)
     while True:
         place += 1
+        lines.clear()
         try:
             row = next(reader)
         except StopIteration:
             return
-        except csv.Error:
+        except csv.Error as error:
+            if "field larger" in str(error) and _are_whole(lines, dialect):
+                yield Fault(
+                    place, f"a cell of over {csv.field_size_limit()} characters"
+                )
+                continue
             yield Fault(place, f"a quote or a cell that does not end{_REST}", ends=True)
             return
         if not row:
@@ -195,8 +204,8 @@ def _delimited(file: BinaryIO, name: str, format: str, columns: Columns) -> Iter
 
 def _header(
     text: Iterator[str], name: str, format: str, wanted: list[str]
-) -> tuple[Any, list[str], int]:
-    """The reader of the rows below the header, the names in it, and its row."""
+) -> tuple[dict[str, Any], list[str], int]:
+    """How the rows below the header are quoted, the names in it, and its row."""
     seen: list[str] = []
     row: list[str] = []
     place = 0
@@ -216,7 +225,14 @@ def _header(
         other = _names(seen, {"delimiter": ";"})
         if set(wanted) <= set(other):
             dialect, names = {"delimiter": ";"}, other
-    return csv.reader(text, strict=True, **dialect), names, place
+    return dialect, names, place
+
+
+def _are_whole(lines: list[str], dialect: dict[str, Any]) -> bool:
+    """Whether no quote is open at the end, so that the next line begins a row."""
+    if dialect.get("quoting") == csv.QUOTE_NONE:
+        return True
+    return sum(line.count('"') for line in lines) % 2 == 0
 
 
 def _dialect(format: str, header: str) -> dict[str, Any]:

@@ -64,6 +64,8 @@ class ServedModel:
             self._client: ServingClient = ServingClient(
                 server.address,
                 name,
+                # What is charged is what this version costs; another may cost more.
+                version=exported.version if exported else None,
                 deadline=server.deadline,
                 root_certificates=server.root_certificates,
             )
@@ -94,8 +96,8 @@ class ServedModel:
             found = self._client.signatures().get("encode")
         except (OSError, RuntimeError) as error:
             raise InputError(str(error)) from None
-        dimension = found["outputs"].get("representation", (0,))[-1] if found else None
-        if dimension is None or expected not in (None, dimension):
+        shape = found["outputs"].get("representation") if found else None
+        if not shape or expected not in (None, shape[-1]):
             raise InputError(
                 f"Expected model {name!r} at {self._client.address} to be the one that "
                 "the statement is of, with its signature 'encode', received another."

@@ -305,6 +305,8 @@ def _together(group: dict[str, Any]) -> str:
             "one charge" if group["unbounded"] == 1 else f"{group['unbounded']} charges"
         )
         cost = f": no bound, since {times} did not have --group"
+    elif math.isinf(group["epsilon"]):
+        cost = f", {group['size']} at most: no bound at this delta"
     else:
         cost = f", {group['size']} at most: {_figure(group['epsilon'])}"
     return f"For all the records of one {group['unit']}{cost}."

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import threading
 import time
+import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -19,7 +21,6 @@ from tfpriv.serving.rest_transport import RestTransport
 from tfpriv.serving.transport import Tls, Transport, Unreachable
 
 _SCHEMES = ("http://", "https://")
-_LOOPBACK = ("localhost", "127.", "[::1]")
 # Bytes of text in a request; a longer text goes alone.
 _MOST_BYTES = 2**21
 _FIRST_PAUSE = 0.1
@@ -83,9 +84,9 @@ class ServingClient:
             integer(version=version)
         if not isinstance(model, str) or not model:
             raise InputError(f"Expected the name of a model, received {model!r}.")
-        if remember is True:
-            remember = 100_000
-        integer(0, remember=int(remember))
+        if isinstance(remember, bool):
+            remember = 100_000 if remember else 0
+        integer(0, remember=remember)
         self.address = _checked_address(address)
         self.model = model
         self.deadline = float(deadline)
@@ -105,15 +106,14 @@ class ServingClient:
         self._transport: Transport = kind(
             self.address, model, version, given if self.encrypted else None
         )
-        self._memory = ReleaseMemory(int(remember)) if remember else None
+        self._memory = ReleaseMemory(remember) if remember else None
         self._lock = threading.Lock()
         self._known: dict[str, dict[str, Any]] | None = None
 
     @property
     def readable_on_the_way(self) -> bool:
         """Whether texts go, not encrypted, to a machine that is not this one."""
-        host = self.address.partition("://")[2] or self.address
-        return not self.encrypted and not host.startswith(_LOOPBACK)
+        return not self.encrypted and not _is_this_machine(self.address)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Releases a representation of each text, in order.
@@ -174,9 +174,9 @@ class ServingClient:
         values = np.asarray(representations)
         dimension = self._expect("classify", "representation", "probabilities", 0)[-1]
         right = values.ndim == 2 and len(values) and values.shape[1] == dimension
-        if values.dtype.kind not in "fiu" or not right:
+        if not _are_numbers(values) or not right:
             raise InputError(
-                f"Expected representations as numbers of shape (n, {dimension}), "
+                f"Expected representations, finite numbers of shape (n, {dimension}), "
                 f"received {values.dtype} of shape {values.shape}."
             )
         values = values.astype(np.float32)
@@ -214,10 +214,11 @@ class ServingClient:
             outputs = self._ask("encode", {"text": _strings(part)})
             # By REST a single output has no name.
             vector = outputs.get("representation", outputs.get(""))
-            if vector is None or vector.shape != (len(part), dimension):
+            shape = (len(part), dimension)
+            if vector is None or vector.shape != shape or not _are_numbers(vector):
                 raise RuntimeError(
-                    f"Expected representations of shape ({len(part)}, {dimension}) "
-                    f"from {self.address}, received others."
+                    f"Expected finite representations of shape {shape} from "
+                    f"{self.address}, received others."
                 )
             vectors.append(vector.astype(np.float32))
         return np.concatenate(vectors)
@@ -240,7 +241,7 @@ class ServingClient:
         """Returns the shape of an output (or input) that the server has to have."""
         known = self.signatures()
         found = known.get(signature, {"inputs": {}, "outputs": {}})
-        if source not in found["inputs"] or result not in found["outputs"]:
+        if not found["inputs"].get(source) or not found["outputs"].get(result):
             raise InputError(
                 f"Expected model {self.model!r} at {self.address} to have signature "
                 f"{signature!r} from {source!r} to {result!r}, received one with "
@@ -278,7 +279,7 @@ def _checked_address(address: str) -> str:
         raise InputError(
             f"Expected host:port or http://host:port, received {address!r}."
         )
-    bare = address.partition("://")[2] if "://" in address else address
+    bare = _bare(address)
     port = bare.partition("/")[0].rpartition(":")[2]
     known = address.startswith(_SCHEMES) or "://" not in address
     named = bare.partition("/")[0].rpartition(":")[0]
@@ -288,6 +289,18 @@ def _checked_address(address: str) -> str:
             f"received {address!r}."
         )
     return address
+
+
+def _bare(address: str) -> str:
+    return address.partition("://")[2] if "://" in address else address
+
+
+def _is_this_machine(address: str) -> bool:
+    try:
+        host = urllib.parse.urlsplit(f"//{_bare(address)}").hostname
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _checked_texts(texts: Any) -> list[str]:
@@ -318,10 +331,19 @@ def _told(
     parts: list[dict[str, np.ndarray]], count: int
 ) -> tuple[list[str], np.ndarray]:
     """Returns labels and probabilities of several answers."""
-    labels = [name.decode() for part in parts for name in part["label"]]
-    probabilities = np.concatenate([part["probabilities"] for part in parts])
-    if len(labels) != count or probabilities.shape[:1] != (count,):
+    try:
+        labels = [name.decode() for part in parts for name in part["label"]]
+        probabilities = np.concatenate([part["probabilities"] for part in parts])
+        right = probabilities.ndim == 2 and _are_numbers(probabilities)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        labels, right = [], False
+    if not right or len(labels) != count or len(probabilities) != count:
         raise RuntimeError(
-            f"Expected labels of {count} rows, received those of {len(labels)}."
+            f"Expected a label and finite probabilities of each of {count} rows, "
+            "received others."
         )
     return labels, probabilities.astype(np.float32)
+
+
+def _are_numbers(values: np.ndarray) -> bool:
+    return values.dtype.kind in "fiu" and bool(np.isfinite(values).all())

@@ -72,6 +72,11 @@ def export(
         RuntimeError: a graph that cannot be served; nothing is left behind.
     """
     path, version = checked_target(path, version)
+    if trained_on is not None and not hasattr(trained_on, "ledger"):
+        raise InputError(
+            "Expected trained_on as a DataBudget, received "
+            f"{type(trained_on).__name__}. DataBudget.find(FILE) opens that of a file."
+        )
     require_serving_api()
     served, labels, kind = _served(model, label_names, part)
     statement = model.privacy_statement()

@@ -52,9 +52,9 @@ class LocalFiles:
 class ExportedModel:
     """One version of an exported representation model.
 
-    The folder may lie wherever `Files` and TensorFlow reach. The graph of a local one
-    is checked: noise that can be replayed is refused. A remote one was checked when it
-    was exported.
+    The folder may lie wherever `Files` and TensorFlow reach. A local one is checked:
+    noise that can be replayed and weights that cannot be read are refused, before a
+    release is paid for. A remote one was checked when it was exported.
 
     Attributes:
         folder: str. Of the version.
@@ -89,7 +89,7 @@ class ExportedModel:
         Args:
             model_dir: what `tfpriv export` wrote, `NAME` or `NAME/<version>`.
             files: how to read there; None is this machine's disk.
-            checked: whether a local graph is checked.
+            checked: whether a local model's graph and weights are checked.
 
         Raises:
             InputError: nothing exported there, a damaged file, a model that encodes
@@ -119,7 +119,14 @@ class ExportedModel:
         model.privacy_statement()
         if checked and os.path.isdir(folder):
             _check_graph(folder)
+            _check_weights(folder)
         return model
+
+    @property
+    def version(self) -> int | None:
+        """Number of the version, 1 or more; None for a folder that has none."""
+        name = self.folder.rstrip("/").rpartition("/")[2]
+        return (int(name) or None) if name.isdecimal() else None
 
     def privacy_statement(self, *, releases: int = 1) -> RepresentationStatement:
         """What releases of a text guarantee to who wrote it."""
@@ -251,3 +258,15 @@ def _check_graph(folder: str) -> None:
         if type(error).__name__ != "DecodeError":
             raise
         raise _damaged(f"{folder}/saved_model.pb") from None
+
+
+def _check_weights(folder: str) -> None:
+    import tensorflow as tf
+
+    path = f"{folder}/variables/variables"
+    try:
+        weights = tf.train.load_checkpoint(path)
+        for name in weights.get_variable_to_shape_map():
+            weights.get_tensor(name)
+    except (tf.errors.OpError, LookupError, OSError, RuntimeError, ValueError):
+        raise _damaged(f"{path}.*") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,10 @@ class GrpcTransport:
         for name, values in inputs.items():
             request.inputs[name].CopyFrom(tf.make_tensor_proto(values))
         answer = self._call(self._stub.Predict, request, signature, timeout)
-        return {name: tf.make_ndarray(value) for name, value in answer.outputs.items()}
+        with contextlib.suppress(TypeError, ValueError):
+            return {k: tf.make_ndarray(value) for k, value in answer.outputs.items()}
+        # Outside, as in `_call`: NumPy's error may hold what was answered.
+        raise refused(self.address, signature, "an answer of another form")
 
     def signatures(self, timeout: float) -> dict[str, dict[str, Any]]:
         """See `Transport.signatures`."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import ssl
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from tfpriv.serving.transport import (
 )
 
 _BUSY = (429, 502, 503, 504)
+# What reading an answer raises that another program, or another version, gave.
+_OTHERWISE = (AttributeError, KeyError, TypeError, ValueError)
 
 
 class RestTransport:
@@ -60,20 +63,14 @@ class RestTransport:
             "inputs": {name: _plain(values) for name, values in inputs.items()},
         }
         path = f"{self._path}:predict"
-        outputs = self._call("POST", path, body, signature, timeout)["outputs"]
-        # One output comes without its name.
-        named = outputs if isinstance(outputs, dict) else {"": outputs}
-        return {name: _array(values) for name, values in named.items()}
+        answer = self._call("POST", path, body, signature, timeout)
+        return self._read(_outputs, answer, signature)
 
     def signatures(self, timeout: float) -> dict[str, dict[str, Any]]:
         """See `Transport.signatures`."""
         path = f"{self._path}/metadata"
         answer = self._call("GET", path, None, "metadata", timeout)
-        defined = answer["metadata"]["signature_def"]["signature_def"]
-        return {
-            name: {side: _shapes(d[side]) for side in ("inputs", "outputs")}
-            for name, d in defined.items()
-        }
+        return self._read(_defined, answer, "metadata")
 
     def close(self) -> None:
         """Does nothing: no connection is kept."""
@@ -100,6 +97,12 @@ class RestTransport:
             problem = refused(self.address, signature, "an answer that is no JSON")
         # Outside of the handlers: what is raised must hold neither text nor answer.
         raise problem
+
+    def _read(self, read: Callable[[Any], Any], answer: Any, signature: str) -> Any:
+        """What an answer says, or the error of one that says it otherwise."""
+        with contextlib.suppress(*_OTHERWISE):
+            return read(answer)
+        raise refused(self.address, signature, "an answer of another form")
 
     def _exchange(
         self, method: str, path: str, body: Any, timeout: float
@@ -139,6 +142,21 @@ def _context(tls: Tls | None) -> ssl.SSLContext:
             "Expected certificates and keys in PEM, received files of another kind."
         ) from None
     return context
+
+
+def _outputs(answer: Any) -> dict[str, np.ndarray]:
+    outputs = answer["outputs"]
+    # One output comes without its name.
+    named = outputs if isinstance(outputs, dict) else {"": outputs}
+    return {name: _array(values) for name, values in named.items()}
+
+
+def _defined(answer: Any) -> dict[str, dict[str, Any]]:
+    defined = answer["metadata"]["signature_def"]["signature_def"]
+    return {
+        name: {side: _shapes(d[side]) for side in ("inputs", "outputs")}
+        for name, d in defined.items()
+    }
 
 
 def _plain(values: np.ndarray) -> list:
