@@ -414,15 +414,18 @@ def test_ctrl_c_leaves_nothing(started, mode):
 @pytest.mark.slow
 def test_a_worker_that_is_killed_fails_the_run_and_leaves_nothing(started):
     process, folder = started("multi_processing")
-    below = children(process.pid)
-    workers = [
-        pid
-        for pid in below
-        if b"sdk_worker_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    ]
-    # One that is killed before it has reported is waited for, by Beam's runner.
+    # They are begun after the runner, and one that is killed before it has reported is
+    # waited for, by Beam's runner.
     deadline = time.monotonic() + 120
-    while resident(workers[-1]) < 500 and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
+        below = children(process.pid)
+        workers = [
+            pid
+            for pid in below
+            if b"sdk_worker_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+        if workers and resident(workers[-1]) >= 500:
+            break
         time.sleep(0.2)
     time.sleep(2)
     os.kill(workers[-1], signal.SIGKILL)

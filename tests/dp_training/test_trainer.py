@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import stat
 
 import numpy as np
@@ -333,7 +334,8 @@ def test_another_number_of_records_in_a_later_step_is_refused():
 
 def test_more_examples_a_step_than_an_engine_adds_near_enough_go_to_the_loop(caplog):
     large = plan(num_examples=7000, batch_size=7000)
-    trainer = DPTrainer(models.logistic(), models.cross_entropy, large, 0.1)
+    with caplog.at_level(logging.WARNING):
+        trainer = DPTrainer(models.logistic(), models.cross_entropy, large, 0.1)
     assert trainer.engine.name == "loop"
     assert "8192 examples a step" in caplog.text
 
