@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -70,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     summary = report.summary(measurements)
     results = {
         "experiment": "benchmarks",
+        "command": _command(options),
         "quick": options.quick,
         "seeds": options.seeds,
         "settings": effort,
@@ -85,6 +87,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     write_json(options.output / "results.json", results, mode=PUBLIC)
     report.write(options.output, results)
+
+
+def _command(options: argparse.Namespace) -> str:
+    line = "python -m experiments.benchmarks"
+    if options.only != [*CONTESTS]:
+        line += f" --only {' '.join(map(shlex.quote, options.only))}"
+    seeds = " ".join(map(str, options.seeds))
+    return f"{line} --seeds {seeds} --output DIR"
 
 
 def take_turns(
