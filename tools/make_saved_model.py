@@ -5,8 +5,6 @@
 A BERT of two layers with random weights learns to tell spam from ham (RMAT, epsilon 4
 per release, the author's gender hidden), then `tfpriv export` writes it. Some minutes
 on two cores; the noise in training is fresh, so that no two runs give the same weights.
-`--again FOLDER` trains nothing: it exports the weights of a version made before, in the
-graph of today.
 """
 
 from __future__ import annotations
@@ -31,7 +29,6 @@ def main() -> int:
     """Trains and exports; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("saved_models/spam"))
-    parser.add_argument("--again", type=Path, metavar="FOLDER/<version>")
     options = parser.parse_args()
     with quiet_import():
         from tfpriv.cli._demo_representation import save_small_bert
@@ -43,8 +40,6 @@ def main() -> int:
         bert, run = Path(folder, "bert"), Path(folder, "run")
         save_small_bert(bert)
         _make_smaller(bert)
-        if options.again is not None:
-            return _export_again(options.again, bert, options.output)
         line = ["rmat", "train", file, *_TRAIN, "--preset", bert, "--output", run]
         return _run(*line) or _run("export", run, options.output)
 
@@ -62,25 +57,6 @@ def _make_smaller(folder: Path) -> None:
         intermediate_dim=128,
         max_sequence_length=64,
     ).save_to_preset(str(folder))
-
-
-def _export_again(version: Path, bert: Path, output: Path) -> int:
-    """Exports the weights of a version in the graph that is traced now."""
-    import tensorflow as tf
-
-    from tfpriv.cli._representation_settings import RepresentationSettings
-    from tfpriv.serving import export
-    from tfpriv.serving.served_representation import ServedRepresentation
-
-    settings = RepresentationSettings(preset=str(bert), epsilon=4.0).complete()
-    model = settings.build(len(_LABELS), 2, public_labels=True)
-    saved = tf.train.load_checkpoint(str(version / "variables" / "variables"))
-    for number, weight in enumerate(ServedRepresentation(model, _LABELS).weights):
-        weight.assign(saved.get_tensor(f"weights/{number}/.ATTRIBUTES/VARIABLE_VALUE"))
-    # They were trained, and the statement says so.
-    model.trained_steps.assign(1)
-    export(model, output, label_names=_LABELS)
-    return 0
 
 
 def _run(*line: object) -> int:

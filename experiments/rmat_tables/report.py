@@ -139,8 +139,7 @@ def _remarks(found: dict[str, Any], settings: Settings) -> list[str]:
     if compiled:
         lines.append(
             f"- {len(compiled)} of {len(found['cells'])} cells trained the backbone "
-            "under XLA, which adds the same sums in another order; it was left out "
-            "later, since compiling each width took longer than it won."
+            "under XLA, which adds the same sums in another order; the others did not."
         )
     diverged = [c for c in found["cells"] if c.get("diverged")]
     if diverged:
