@@ -5,12 +5,15 @@ import pytest
 import tensorflow as tf
 
 from tfpriv.seqgan import (
+    Discriminator,
+    Generator,
     advantages,
     constant_reward,
     make_reward,
     per_step_reward,
     rewards,
     rollout_reward,
+    sampling,
 )
 from tfpriv.seqgan.sampling import fresh_seed
 
@@ -41,6 +44,39 @@ def test_sequences_that_ended_at_once_need_no_rollout(generator, discriminator):
     assert (got[:, 1:] == 0).all()
 
 
+def test_a_sequence_of_one_token_has_its_own_score_as_reward():
+    generator = Generator(6, 1, 4, 4, end_id=None, seed=0)
+    discriminator = Discriminator(6, 1, 4, widths=(1,), filters=3, seed=0)
+    ids = tf.constant([[3], [4]])
+    got = rollout_reward(generator, discriminator, rollouts=3)(ids, SEED).numpy()
+    np.testing.assert_allclose(got[:, 0], discriminator.real_probability(ids))
+
+
+def test_rewards_vary_less_than_those_of_independent_rollouts(monkeypatch):
+    """Of a score that is linear in the tokens, nearly nothing but noise is left."""
+    generator = Generator(60, 5, 8, 8, end_id=None, seed=0)
+    discriminator = Discriminator(60, 5, 8, widths=(5,), filters=1, seed=0)
+    # One filter on one window, always above 0: no maximum and no ReLU that acts.
+    (convolution,) = discriminator.convolutions
+    convolution.bias.assign([20.0])
+    discriminator.head.kernel.assign([[0.0, 0.3]])
+    discriminator.head.bias.assign([0.0, -6.0])
+    ids = tf.constant(generator.sample(4, seed=0))
+
+    def variance():
+        reward = rollout_reward(generator, discriminator, rollouts=16)
+        drawn = [reward(ids, fresh_seed(0, i)).numpy() for i in range(40)]
+        return np.var(drawn, axis=0)[:, :-1].mean()
+
+    stratified = variance()
+    monkeypatch.setattr(
+        sampling,
+        "stratified_uniforms",
+        lambda groups, draws, seed: sampling.uniform([groups, draws, 2], seed),
+    )
+    assert stratified < variance() / 10
+
+
 def test_per_step_reward_scores_each_prefix_followed_by_pads(generator, discriminator):
     ids = tf.constant([[3, 4, 2, 0]], tf.int32)
     prefixes = np.array([[3, 0, 0, 0], [3, 4, 0, 0], [3, 4, 2, 0]])
@@ -53,13 +89,6 @@ def test_per_step_reward_scores_each_prefix_followed_by_pads(generator, discrimi
 def test_constant_reward_stops_at_the_end(generator):
     got = constant_reward(generator, 2.0)(tf.constant([[3, 2, 0, 0]]), SEED)
     np.testing.assert_array_equal(got, [[2, 2, 0, 0]])
-
-
-def test_scores_do_not_depend_on_how_rows_are_grouped(discriminator, monkeypatch):
-    ids = tf.constant(np.random.default_rng(0).integers(0, 6, (20, 4)), tf.int32)
-    whole = rewards.score(discriminator, ids)
-    monkeypatch.setattr(rewards, "_SCORED_AT_ONCE", 6)
-    np.testing.assert_allclose(rewards.score(discriminator, ids), whole, rtol=1e-5)
 
 
 def test_a_random_cut_keeps_a_prefix_of_every_length(generator):

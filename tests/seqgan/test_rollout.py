@@ -8,9 +8,11 @@ from tfpriv.seqgan import complete_prefixes
 from tfpriv.seqgan.sampling import fresh_seed
 
 
-def complete(generator, ids, rollouts, seed=0):
+def complete(generator, ids, rollouts, seed=0, effects=None):
     graph = tf.function(
-        lambda x: complete_prefixes(generator, x, rollouts, fresh_seed(seed)),
+        lambda x: complete_prefixes(
+            generator, x, rollouts, fresh_seed(seed), effects=effects
+        ),
         autograph=False,
     )
     return graph(tf.constant(ids, tf.int32)).numpy()
@@ -35,6 +37,34 @@ def test_rollouts_have_the_law_of_naive_ones(fixture, request):
             naive = generator.sample(count, prefix=prefix, seed=p, chunk=count)
             difference = histogram(batched[p - 1, b], base) - histogram(naive, base)
             assert np.abs(difference).sum() / 2 < 0.05
+
+
+@pytest.mark.parametrize("fixture", ["generator", "fixed_generator"])
+def test_each_rollout_alone_has_the_law_whatever_the_order(fixture, request):
+    """Strata tie the rollouts of a prefix together, never the tokens of one."""
+    generator = request.getfixturevalue(fixture)
+    base, length, count = generator.vocabulary_size, generator.max_length, 4_000
+    ids = np.full((count, length), 3)
+    effects = np.random.default_rng(0).normal(size=(length, base))
+    finished = complete(generator, ids, 3, effects=tf.constant(effects, tf.float32))
+    for p in range(1, length):
+        naive = generator.sample(count, prefix=ids[:, :p], seed=p, chunk=count)
+        for k in range(3):
+            drawn = histogram(finished[p - 1, :, k], base)
+            assert np.abs(drawn - histogram(naive, base)).sum() / 2 < 0.055
+
+
+def test_first_tokens_fall_into_strata_of_the_blocks_of_the_order(fixed_generator):
+    length = fixed_generator.max_length
+    effects = tf.tile([[0.0, 2.0, 1.0, 3.0]], [length, 1])
+    ids = fixed_generator.sample(5, seed=0)
+    finished = complete(fixed_generator, ids, 2_000, effects=effects)
+    states = fixed_generator.states(ids)[0][:, 1]
+    law = tf.nn.softmax(fixed_generator.head(states)).numpy()
+    for b in range(5):
+        share = np.bincount(finished[0, b, :, 1], minlength=4) / 2_000
+        # Blocks of two words, 0 and 2, 1 and 3; independent draws are off by .01.
+        assert share[[0, 2]].sum() == pytest.approx(law[b, [0, 2]].sum(), abs=6e-4)
 
 
 def test_every_rollout_keeps_its_prefix_and_ends_in_pads(generator):

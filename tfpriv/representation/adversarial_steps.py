@@ -56,15 +56,7 @@ class AdversarialSteps:
                 penalty, seen = self._penalty(released, targets, weight, strength)
                 loss = task_loss + penalty
             scaled = self.optimizer.scale_loss(loss)
-        variables = self._task_variables()
-        gradients = tape.gradient(scaled, variables)
-        self.optimizer.apply(
-            [
-                tf.zeros_like(v) if g is None else g
-                for g, v in zip(gradients, variables, strict=True)
-            ],
-            variables,
-        )
+        self._update(tape.gradient(scaled, self._task_variables()))
         self.trained_steps.assign_add(1)
         self._loss_tracker.update_state(over_replicas(loss))
         self._track("label", logits, task_loss, targets, weight)

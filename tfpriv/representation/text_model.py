@@ -23,6 +23,7 @@ from tfpriv.representation.dataset_checks import (
     checked_texts,
     values_told,
 )
+from tfpriv.representation.compiled_update import CompiledUpdate
 from tfpriv.representation.design import ReleaseDesign
 from tfpriv.representation.encoder import PrivateEncoder
 from tfpriv.representation.replicas import check_strategy
@@ -226,6 +227,7 @@ class PrivateTextModel(AdversarialSteps, keras.Model):
             {"label": self.num_classes, "private": self.num_private_classes},
         )
         self.optimizer.build(self._task_variables())
+        self._update = CompiledUpdate(self.optimizer, self._task_variables())
         if self.adversary_head is not None:
             self.adversary_optimizer.build(self.adversary_head.trainable_variables)
 

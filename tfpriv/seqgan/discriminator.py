@@ -178,13 +178,16 @@ class Discriminator(keras.Model):
 
     def call(self, ids: tf.Tensor, training: bool = False) -> tf.Tensor:
         """Logits, float32 (batch, 2)."""
-        embedded = self.embedding(ids)
+        return self.classify(self.pooled(self.embedding(ids)), training=training)
+
+    def pooled(self, embedded: tf.Tensor) -> tf.Tensor:
+        """Features from embedded tokens (batch, T, dim): (batch, sum of filters)."""
         # The maximum commutes with ReLU; ReLU behind it touches T times less.
-        pooled = [
+        features = [
             tf.nn.relu(tf.reduce_max(layer(embedded), axis=1))
             for layer in self.convolutions
         ]
-        return self.classify(tf.concat(pooled, axis=1), training=training)
+        return tf.concat(features, axis=1)
 
     def classify(self, features: tf.Tensor, training: bool = False) -> tf.Tensor:
         """Logits from pooled features, float (batch, sum of filters)."""
@@ -195,8 +198,7 @@ class Discriminator(keras.Model):
 
     def real_probability(self, ids: tf.Tensor) -> tf.Tensor:
         """Probability that each sequence is real: int (batch, T) -> float (batch,)."""
-        logits = self(ids, training=False)
-        return tf.sigmoid(logits[:, 1] - logits[:, 0])
+        return probability(self(ids, training=False))
 
     def get_config(self) -> dict[str, Any]:
         """Every argument of the constructor."""
@@ -213,6 +215,11 @@ class Discriminator(keras.Model):
             seed=self.seed,
         )
         return config
+
+
+def probability(logits: tf.Tensor) -> tf.Tensor:
+    """Of real (1), from logits (batch, 2): float (batch,)."""
+    return tf.sigmoid(logits[:, 1] - logits[:, 0])
 
 
 def _seeds(seed: int | None, count: int) -> list[int | None]:

@@ -212,20 +212,28 @@ class Generator(keras.Model):
         return tf.constant(mask)
 
     def drawing_head(
-        self, temperature: tf.Tensor | float = 1.0, suppress: Sequence[int] = ()
+        self,
+        temperature: tf.Tensor | float = 1.0,
+        suppress: Sequence[int] = (),
+        order: tf.Tensor | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Output layer for `sampling.draw_tokens`, at a temperature.
 
         Args:
             temperature: positive float; logits are divided by it.
             suppress: ids that are not drawn, beside `forbidden_ids`.
+            order: int32 (V,), a permutation of the ids; what is drawn as i is then
+                order[i].
 
         Returns:
             kernel float32 (units, V'), bias float32 (V',).
         """
         kernel = tf.cast(self.head.kernel, tf.float32) / temperature
         bias = tf.cast(self.head.bias, tf.float32) / temperature
-        return sampling.pad_to_blocks(kernel, bias + self._mask(suppress))
+        bias += self._mask(suppress)
+        if order is not None:
+            kernel, bias = tf.gather(kernel, order, axis=1), tf.gather(bias, order)
+        return sampling.pad_to_blocks(kernel, bias)
 
     # --- Scoring -------------------------------------------------------------
 

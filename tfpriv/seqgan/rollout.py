@@ -7,6 +7,11 @@ step together, and prefix t joins. That is T steps on large matrices instead of
 the T * (T - 1) / 2 * rollouts small ones of a loop over prefixes. The first token
 behind a prefix has one distribution for all its rollouts: they draw from it
 together.
+
+Rollouts of one prefix are a Latin hypercube sample: at each position their draws fall
+into as many strata of the vocabulary, in an order that the caller may choose. Each
+rollout alone is an exact draw of the generator, whatever the order; a mean over them
+varies the less, the better the order tells what a token does to what is averaged.
 """
 
 from __future__ import annotations
@@ -42,6 +47,8 @@ def complete_prefixes(
     rollouts: int,
     seed: tf.Tensor,
     temperature: float = 1.0,
+    *,
+    effects: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """Finishes every proper prefix of `ids`, `rollouts` times.
 
@@ -54,6 +61,8 @@ def complete_prefixes(
         rollouts: int K.
         seed: int32 (2,).
         temperature: positive float.
+        effects: float (T, V). At each position the vocabulary is put into the order
+            of these; None leaves it as it is.
 
     Returns:
         int32 (T - 1, batch, K, T). At index p - 1 the first p tokens are those of
@@ -69,14 +78,17 @@ def complete_prefixes(
         tf.transpose(state, [1, 0, 2]) for state in generator.states(ids)
     )
     still_open = tf.repeat(open_prefixes(generator, ids), rollouts, axis=1)
-    kernel, bias = generator.drawing_head(temperature)
+    if effects is None:
+        effects = tf.zeros([length, generator.vocabulary_size])
+    orders = tf.argsort(effects, axis=1, stable=True)
 
-    def draw(hidden: tf.Tensor, draws: int, step_seed: tf.Tensor) -> tf.Tensor:
-        uniforms = sampling.uniform([tf.shape(hidden)[0], draws, 2], step_seed)
+    def draw(t: Any, hidden: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
+        head = generator.drawing_head(temperature, order=orders[t])
         hidden = tf.cast(hidden, tf.float32)
-        return sampling.draw_tokens(
-            hidden, uniforms, kernel, bias, generator.vocabulary_size
+        drawn = sampling.draw_tokens(
+            hidden, uniforms, *head, generator.vocabulary_size
         )
+        return tf.gather(orders[t], drawn)
 
     def body(
         t: Any, number: Any, tokens: Any, hidden: Any, carry: Any, output: Any
@@ -85,10 +97,13 @@ def complete_prefixes(
             tf.random.fold_in(seed, t, alg="philox"), 2, alg="philox"
         )
         hidden, carry = generator.step(tokens, hidden, carry)
-        tokens = draw(hidden, 1, seeds[0])[:, 0]
+        strata = sampling.stratified_uniforms((t - 1) * batch, rollouts, seeds[0])
+        strata = tf.gather(tf.reshape(strata, [-1, 1, 2]), number)
+        tokens = draw(t, hidden, strata)[:, 0]
+        strata = sampling.stratified_uniforms(batch, rollouts, seeds[1])
         joining = (
             tf.range(size) + (t - 1) * size,
-            tf.reshape(draw(hidden_at[t], rollouts, seeds[1]), [-1]),
+            tf.reshape(draw(t, hidden_at[t], strata), [-1]),
             tf.repeat(hidden_at[t], rollouts, axis=0),
             tf.repeat(carry_at[t], rollouts, axis=0),
         )

@@ -46,7 +46,7 @@ def inverse_cdf(weights: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
 
     Args:
         weights: float (rows, n), non-negative, at least one positive a row.
-        uniforms: float (rows, draws) in [0, 1).
+        uniforms: float (rows, draws) in [0, 1].
 
     Returns:
         int32 (rows, draws). An index of weight 0 is never returned, whatever the
@@ -90,7 +90,7 @@ def draw_tokens(
 
     Args:
         hidden: float32 (rows, units).
-        uniforms: float32 (rows, draws, 2) in [0, 1); `draws` is static.
+        uniforms: float32 (rows, draws, 2) in [0, 1]; `draws` is static.
         kernel: float32 (units, V') from `pad_to_blocks`.
         bias: float32 (V',) from `pad_to_blocks`.
         vocabulary_size: V, the words that exist.
@@ -141,3 +141,28 @@ def fresh_seed(seed: int | None, *path: int) -> tf.Tensor:
 def uniform(shape: list, seed: tf.Tensor) -> tf.Tensor:
     """Stateless float32 uniforms in [0, 1), the same with and without XLA."""
     return tf.random.stateless_uniform(shape, seed, alg="philox")
+
+
+def stratified_uniforms(
+    groups: int | tf.Tensor, draws: int, seed: tf.Tensor
+) -> tf.Tensor:
+    """Uniforms of which those of one group fall into `draws` strata, one into each.
+
+    Which draw gets which stratum is a permutation of its own in every group, so that
+    each draw alone is uniform, and draws that follow each other with uniforms of
+    another call each are independent: over the group they are a Latin hypercube
+    sample. A mean over the group then loses nearly all the variance that single steps
+    add to it (McKay, Beckman and Conover 1979, doi 10.2307/1268522, section 2.3).
+
+    Args:
+        groups: rows.
+        draws: K.
+        seed: int32 (2,).
+
+    Returns:
+        float32 (groups, K, 2) in [0, 1] as `draw_tokens` takes them; the first of each
+        pair is stratified.
+    """
+    uniforms = uniform([groups, draws, 3], seed)
+    strata = tf.cast(tf.argsort(uniforms[:, :, 2], axis=1), tf.float32)
+    return tf.stack([(strata + uniforms[:, :, 0]) / draws, uniforms[:, :, 1]], axis=2)
