@@ -10,6 +10,7 @@ each other count as working.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import logging
 import os
 import shlex
@@ -21,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.benchmarks import memory, report
-from experiments.benchmarks.contests import CONTESTS
+from experiments.benchmarks.contests import CONTESTS, EQUAL_REWARDS
 from experiments.benchmarks.targets import targets
 from tfpriv._files import PUBLIC, write_json
 
@@ -65,6 +66,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for seed in options.seeds:
             sys.stderr.write(f"{time.strftime('%H:%M:%S')} memory: {contest}\n")
             held.append(memory.measure(contest, seed))
+    varied = []
+    if EQUAL_REWARDS in options.only:
+        from experiments.benchmarks import equal_variance
+
+        varied = [dataclasses.asdict(equal_variance.measure(s)) for s in options.seeds]
     # It imports TensorFlow, so not before the processes were timed.
     from experiments._cells.machine import machine, versions
 
@@ -82,6 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "versions": versions(),
         "summary": summary,
         "memory": held,
+        "variance": varied,
         "targets": targets(summary, held),
         "measurements": measurements,
     }

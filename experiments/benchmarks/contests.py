@@ -19,6 +19,7 @@ CLIP, SIGMA, LEARNING_RATE = 1.0, 1.0, 1e-3
 ACCOUNT = "account --examples 1956 --batch 64 --steps 306 --noise-multiplier 1"
 PLAIN, PLAIN_XLA = "plain Keras", "plain Keras, XLA"
 PRIVATE = 'tfpriv, "bookkeeping"'
+EQUAL_REWARDS = "SeqGAN rewards of equal variance"
 Runs = dict[str, Callable[[], None]]
 
 
@@ -117,6 +118,13 @@ def rewards(seed: int) -> Runs:
     from experiments.benchmarks.rollouts import make_rewards
 
     return make_rewards(BATCH, LENGTH, VOCABULARY, ROLLOUTS, seed)
+
+
+def equal_rewards(seed: int) -> Runs:
+    """The same by networks that have learnt, with as many rollouts as vary alike."""
+    from experiments.benchmarks.equal_variance import make_equal_rewards
+
+    return make_equal_rewards(seed)
 
 
 def rmat_training(seed: int) -> Runs:
@@ -234,6 +242,7 @@ CONTESTS: dict[str, Callable[[int], Runs]] = {
     "BERT step, two of six layers": encoder,
     "Logistic step": logistic,
     "SeqGAN rewards, 16 rollouts": rewards,
+    EQUAL_REWARDS: equal_rewards,
     "RMAT training, 256 texts": rmat_training,
     "RMAT encoding, 256 texts": rmat_encoding,
 }

@@ -33,6 +33,14 @@ Peak memory of three steps above that of all imports, each in a process of its o
 | contest | plain Keras, MiB | tfpriv, MiB | ratio |
 |---|---|---|---|
 """
+VARIED = """
+Rewards of equal variance: of {published} rollouts as published, by networks that have
+learnt (maximum likelihood, then {steps} steps of the discriminator); `tfpriv` takes the
+fewest that vary as little.
+
+| rollouts | variance, mean over prefixes |
+|---|---|
+"""
 
 
 def summary(measurements: Sequence[dict]) -> list[dict]:
@@ -89,6 +97,8 @@ def write(folder: Path, found: dict) -> None:
     for row in found["memory"]:
         held = (f"{row[key]:.3g}" for key in ("plain_mib", "private_mib", "ratio"))
         text += f"| {' | '.join([row['contest'], *held])} |\n"
+    for varied in found["variance"]:
+        text += _varied(varied)
     text += "\n| target | goal | measured | |\n|---|---|---|---|\n"
     for target in found["targets"]:
         cells = (target["what"], target["goal"], target["value"])
@@ -102,6 +112,16 @@ def write(folder: Path, found: dict) -> None:
     axes.invert_yaxis()
     with atomic_write(folder / "turns.png", mode=PUBLIC, binary=True) as file:
         figure.savefig(file, format="png", dpi=150)
+
+
+def _varied(found: dict) -> str:
+    from experiments.benchmarks.equal_variance import DISCRIMINATOR_STEPS
+
+    text = VARIED.format(published=found["rollouts"], steps=DISCRIMINATOR_STEPS)
+    text += f"| {found['rollouts']}, as published | {found['published']:.3g} |\n"
+    for rollouts, variance in sorted(found["ours"].items()):
+        text += f"| {rollouts}, tfpriv | {variance:.3g} |\n"
+    return text
 
 
 def _quartiles(values: np.ndarray) -> list[float]:

@@ -13,19 +13,33 @@ from tfpriv.seqgan.generator import Generator
 from tfpriv.seqgan.rewards import rollout_reward
 
 
+PUBLISHED, OURS = "one rollout a prefix at a time", "tfpriv"
+Runs = dict[str, Callable[[], None]]
+
+
 def make_rewards(
     batch: int, length: int, vocabulary: int, rollouts: int, seed: int
-) -> dict[str, Callable[[], None]]:
+) -> Runs:
     """Name -> a call that computes rewards (batch, length) of the same sequences."""
     generator = Generator(vocabulary, length, units=32, end_id=None, seed=seed)
     discriminator = Discriminator.seqgan(vocabulary, length, seed=seed)
-    discriminator(np.zeros((1, length), np.int32))
+    return contestants(generator, discriminator, batch, (rollouts, rollouts), seed)
+
+
+def contestants(
+    generator: Generator,
+    discriminator: Discriminator,
+    batch: int,
+    rollouts: tuple[int, int],
+    seed: int,
+) -> Runs:
+    """Both ways to the rewards of one batch, with so many rollouts a prefix each."""
     ids = tf.constant(generator.sample(batch, seed=seed))
-    ours = rollout_reward(generator, discriminator, rollouts=rollouts)
-    published = PublishedRewards(generator, discriminator, rollouts)
+    published = PublishedRewards(generator, discriminator, rollouts[0])
+    ours = rollout_reward(generator, discriminator, rollouts=rollouts[1])
     return {
-        "one rollout a prefix at a time": lambda: np.asarray(published(ids)),
-        "tfpriv": lambda: np.asarray(ours(ids, sampling.fresh_seed(None))),
+        PUBLISHED: lambda: np.asarray(published(ids)),
+        OURS: lambda: np.asarray(ours(ids, sampling.fresh_seed(None))),
     }
 
 
@@ -51,15 +65,19 @@ class PublishedRewards:
 
     def __call__(self, ids: tf.Tensor) -> tf.Tensor:
         """Returns float32 (batch, T)."""
-        length = ids.shape[1]
-        columns = []
-        for given in range(1, length):
-            scores = [
+        means = tf.reduce_mean(self.scores(ids), axis=0)
+        return tf.concat([means, self._score(ids)[:, None]], axis=1)
+
+    def scores(self, ids: tf.Tensor) -> tf.Tensor:
+        """Of every rollout, float32 (rollouts, batch, T - 1)."""
+        columns = [
+            [
                 self._score(self._complete(ids, tf.constant(given)))
                 for _ in range(self._rollouts)
             ]
-            columns.append(tf.add_n(scores) / self._rollouts)
-        return tf.stack([*columns, self._score(ids)], axis=1)
+            for given in range(1, ids.shape[1])
+        ]
+        return tf.transpose(tf.convert_to_tensor(columns), [1, 2, 0])
 
     def _completed(self, ids: tf.Tensor, given: tf.Tensor) -> tf.Tensor:
         batch, length = ids.shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.benchmarks.contests import PLAIN, PRIVATE
+from experiments.benchmarks.contests import EQUAL_REWARDS, PLAIN, PRIVATE
 
 DISCRIMINATOR = "SeqGAN discriminator step"
 STOCK = "TF-Privacy, stock"
@@ -26,6 +26,7 @@ _SPEEDS = (
         2.2,
         "one rollout a prefix at a time",
     ),
+    (EQUAL_REWARDS, "tfpriv", 5.0, "one rollout a prefix at a time"),
     ("RMAT training, 256 texts", "tfpriv", 2.0, "all padded to 32"),
 )
 _MILLISECONDS = (("import tfpriv", 300.0), ("tfpriv --help", 500.0))

@@ -65,8 +65,9 @@ def run_cell(settings: Settings, dataset: str, arm: Arm, seed: int) -> Json:
         "seed": seed,
         "sizes": {"train": len(train.texts), "test": len(test.texts)},
         "epochs": epochs,
-        # Cells without this entry had it: see the report's remarks.
+        # Of cells without these entries see the report's remarks.
         "jit_compile": False,
+        "whole_gradients": True,
         "history": {
             name: [float(x) if np.isfinite(x) else None for x in values]
             for name, values in history.items()

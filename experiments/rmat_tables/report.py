@@ -141,6 +141,13 @@ def _remarks(found: dict[str, Any], settings: Settings) -> list[str]:
             f"- {len(compiled)} of {len(found['cells'])} cells trained the backbone "
             "under XLA, which adds the same sums in another order; the others did not."
         )
+    rows = [c for c in found["cells"] if not c.get("whole_gradients")]
+    if rows:
+        lines.append(
+            f"- {len(rows)} of {len(found['cells'])} cells were trained by Keras' AdamW "
+            "on the rows of the word embeddings' gradient, which it squares before it "
+            "adds up those of one word; the others on whole gradients."
+        )
     diverged = [c for c in found["cells"] if c.get("diverged")]
     if diverged:
         names = ", ".join(f"{c['dataset']} {c['arm']} {c['seed']}" for c in diverged)

@@ -85,9 +85,7 @@ def complete_prefixes(
     def draw(t: Any, hidden: tf.Tensor, uniforms: tf.Tensor) -> tf.Tensor:
         head = generator.drawing_head(temperature, order=orders[t])
         hidden = tf.cast(hidden, tf.float32)
-        drawn = sampling.draw_tokens(
-            hidden, uniforms, *head, generator.vocabulary_size
-        )
+        drawn = sampling.draw_tokens(hidden, uniforms, *head, generator.vocabulary_size)
         return tf.gather(orders[t], drawn)
 
     def body(
