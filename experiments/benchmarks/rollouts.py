@@ -12,7 +12,6 @@ from tfpriv.seqgan.discriminator import Discriminator
 from tfpriv.seqgan.generator import Generator
 from tfpriv.seqgan.rewards import rollout_reward
 
-
 PUBLISHED, OURS = "one rollout a prefix at a time", "tfpriv"
 Runs = dict[str, Callable[[], None]]
 

@@ -144,9 +144,9 @@ def _remarks(found: dict[str, Any], settings: Settings) -> list[str]:
     rows = [c for c in found["cells"] if not c.get("whole_gradients")]
     if rows:
         lines.append(
-            f"- {len(rows)} of {len(found['cells'])} cells were trained by Keras' AdamW "
-            "on the rows of the word embeddings' gradient, which it squares before it "
-            "adds up those of one word; the others on whole gradients."
+            f"- {len(rows)} of {len(found['cells'])} cells were trained by AdamW on "
+            "the rows of the word embeddings' gradient, which Keras squares before "
+            "it adds up those of one word; the others on whole gradients."
         )
     diverged = [c for c in found["cells"] if c.get("diverged")]
     if diverged:

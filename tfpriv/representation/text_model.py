@@ -18,12 +18,12 @@ from tfpriv.layers import RANDOMNESS_ASSUMPTION
 from tfpriv.representation import presets
 from tfpriv.representation.adversarial_steps import OBJECTIVES, AdversarialSteps
 from tfpriv.representation.batches import TextBatches, pad, tokenise
+from tfpriv.representation.compiled_update import CompiledUpdate
 from tfpriv.representation.dataset_checks import (
     checked_dataset,
     checked_texts,
     values_told,
 )
-from tfpriv.representation.compiled_update import CompiledUpdate
 from tfpriv.representation.design import ReleaseDesign
 from tfpriv.representation.encoder import PrivateEncoder
 from tfpriv.representation.replicas import check_strategy

@@ -30,8 +30,8 @@ def rollout_reward(
     """Mean probability of real over sequences that go on from each prefix.
 
     Q(t) = 1/K sum_k D(y_1..y_t, rollout_k) for t < T, and D(y_1..y_T) at the end
-    (Yu et al. 2017, arXiv:1609.05473, equation 4). The rollouts of a prefix are drawn in
-    strata of what a token adds to the score: each is an exact draw, their mean is
+    (Yu et al. 2017, arXiv:1609.05473, equation 4). The rollouts of a prefix are drawn
+    in strata of what a token adds to the score: each is an exact draw, their mean is
     unbiased, and it varies less than that of as many independent ones.
 
     Args:
