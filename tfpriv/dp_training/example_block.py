@@ -129,13 +129,15 @@ class ExampleBlock:
         """
         kept, alike, mixed = self._made_up
         try:
-            alike, mixed = self._run(alike), self._run(mixed)
+            self._one_row = [same_row(x.numpy()) for x in self._run(alike)]
+            for one, other in zip(self._one_row, self._run(mixed), strict=True):
+                refuse_rows_that_mix(one, other.numpy()[kept])
         except tf.errors.OpError as error:
             raise NoClosedForm("the loss fails on made-up rows") from error
-        refuse_rows_that_mix(kept, alike, mixed)
-        self._one_row = [x[:1].tobytes() for x in alike]
-        if like is not None and like._one_row != self._one_row:
-            raise PlaceMatters("a row's gradient depends on the size of its block")
+        if like is not None:
+            for one, other in zip(self._one_row, like._one_row, strict=True):
+                if one.tobytes() != other.tobytes():
+                    raise PlaceMatters("a row's gradient depends on the block's size")
 
     def _clip(self, *tensors: tf.Tensor) -> Clipped:
         *inputs, valid = tensors
@@ -177,9 +179,9 @@ class ExampleBlock:
         )
         return function.get_concrete_function(*self._signature)
 
-    def _run(self, inputs: list[tf.Tensor]) -> list[np.ndarray]:
+    def _run(self, inputs: list[tf.Tensor]) -> list[tf.Tensor]:
         every = tf.ones([self.rows], bool)
-        return [x.numpy() for x in tf.nest.flatten(self._repeatable(*inputs, every))]
+        return tf.nest.flatten(self._repeatable(*inputs, every))
 
     def _specimens(self, specs: list[tf.TensorSpec]) -> None:
         """Which rows hold one made-up example in both batches; one where all do."""
@@ -201,25 +203,35 @@ class ExampleBlock:
         self._made_up = kept, alike, mixed
 
 
-def refuse_rows_that_mix(
-    kept: np.ndarray, alike: Sequence[np.ndarray], mixed: Sequence[np.ndarray]
-) -> None:
-    """Compares what equal rows gave among equal rows and among others.
-
-    Args:
-        kept: bool (rows,). Which rows hold the same example in both.
-        alike: arrays (rows, ...), computed where all rows hold it.
-        mixed: the same where the other rows hold something else.
+def same_row(rows: np.ndarray) -> np.ndarray:
+    """The row (...) that (rows, ...) consists of, where all rows hold one example.
 
     Raises:
-        PlaceMatters: if equal rows differ with their place.
-        NoClosedForm: if a row depends on the others.
+        PlaceMatters: if rows differ in any bit.
     """
-    for one, other in zip(alike, mixed, strict=True):
-        if one.tobytes() != np.repeat(one[:1], len(one), axis=0).tobytes():
-            raise PlaceMatters("a row's gradient depends on its place in the batch")
-        if one[kept].tobytes() != other[kept].tobytes():
-            raise NoClosedForm("a row's gradient depends on the other rows")
+    if not _all_bits_equal(rows, rows[:1]):
+        raise PlaceMatters("a row's gradient depends on its place in the batch")
+    return rows[0].copy()
+
+
+def refuse_rows_that_mix(alone: np.ndarray, among_others: np.ndarray) -> None:
+    """Compares what an example gave among its equals with what it gave among others.
+
+    Args:
+        alone: (...), of `same_row`.
+        among_others: (n, ...), of the same example.
+
+    Raises:
+        NoClosedForm: if they differ in any bit.
+    """
+    if not _all_bits_equal(among_others, alone[None]):
+        raise NoClosedForm("a row's gradient depends on the other rows")
+
+
+def _all_bits_equal(rows: np.ndarray, row: np.ndarray) -> bool:
+    """Row by row: a comparison of all at once holds as much again."""
+    expected = row.tobytes()
+    return all(one.tobytes() == expected for one in rows)
 
 
 def sums_in_float32_are_bounded() -> bool:

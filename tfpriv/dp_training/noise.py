@@ -23,7 +23,7 @@ from tfpriv import _validation
 _WORTH_COMPILING = 2**18
 # Numbers that are made and added at once, at most: few enough to stay in the
 # processor's cache, enough for the call not to count.
-_CHUNK = 2**20
+_CHUNK = 2**19
 # XLA vectorises loops whose length is a multiple of this.
 _LANES = 2**10
 # Where TensorFlow's memory starts: multiples of this.
