@@ -145,7 +145,7 @@ def write_plot(path: Path, lines: Sequence[Json]) -> None:
     """CPU time and peak memory over rows, on log axes."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 4), layout="constrained")
+    figure = Figure(figsize=(10, 4.5), layout="constrained")
     times, memory = figure.subplots(1, 2)
     for task, (title, _) in TASKS.items():
         of_task = [line for line in lines if line["task"] == task]
@@ -161,6 +161,6 @@ def write_plot(path: Path, lines: Sequence[Json]) -> None:
     for axes, name in ((times, "CPU time, s"), (memory, "peak memory, MiB")):
         axes.set(xscale="log", yscale="log", xlabel="rows", ylabel=name)
         axes.grid(visible=True, which="major", alpha=0.3)
-    times.legend(fontsize="small")
+    figure.legend(loc="outside lower center", ncols=3, fontsize="small")
     with atomic_write(path, mode=PUBLIC, binary=True) as file:
         figure.savefig(file, format="png", dpi=120)

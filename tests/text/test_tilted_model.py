@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tfpriv.text.prior import LanguagePrior
+from tfpriv.text import tilted_model
 from tfpriv.text.tilted_model import TiltedModel
 from tfpriv.text.vocabulary import END, START, UNK, Vocabulary
 
@@ -140,3 +141,18 @@ def test_texts_depend_on_the_generator_alone(prior, frequencies):
     )
     assert first == second
     assert first != other
+
+
+def test_what_is_kept_of_contexts_has_an_end_and_changes_no_text(
+    prior, frequencies, monkeypatch
+):
+    def texts(kept):
+        monkeypatch.setattr(tilted_model, "_PAIRS_KEPT", kept)
+        model = TiltedModel(prior, frequencies, {})
+        drawn = model.sample([8] * 100, np.random.default_rng(0))
+        return drawn, model._behind_two.cache_info()
+
+    few, info = texts(3)
+    assert info.currsize == 3
+    assert info.misses > 100
+    assert few == texts(10_000)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -15,6 +16,7 @@ ORDERS = (0.15, 0.40, 0.45)
 # A text may end where a sentence does once it has this share of its length.
 LONG_ENOUGH = 0.95
 RESTARTS = 8
+_PAIRS_KEPT = 2**18
 
 
 class TiltedModel:
@@ -55,7 +57,10 @@ class TiltedModel:
         self.prior_weight = prior_weight
         self._cumulative = np.cumsum(self.frequencies)
         self.tilt = self.frequencies / np.maximum(prior.unigram, 1e-12)
-        self._contexts: dict[tuple[int, int], tuple] = {}
+        # As many as there are words; of pairs of words most are met once.
+        self._given = functools.cache(self._given_pairs)
+        self._behind_one = functools.cache(self._tilted_bigrams)
+        self._behind_two = functools.lru_cache(_PAIRS_KEPT)(self._tilted_trigrams)
 
     def sample(
         self, lengths: Iterable[int], rng: np.random.Generator
@@ -87,43 +92,57 @@ class TiltedModel:
         return text
 
     def _next(self, before: int, previous: int, rng: np.random.Generator) -> int:
-        context = self._contexts.get((before, previous))
-        if context is None:
-            context = self._context(before, previous)
-            self._contexts[before, previous] = context
-        pair_mass, pair_ids, pair_cdf, prior_mass, prior_ids, prior_cdf = context
         draw = rng.random()
+        pair_mass = 0.0
+        if previous in self.pairs:
+            pair_ids, pair_cdf = self._given(previous)
+            pair_mass = self.trust * min(float(pair_cdf[-1]), 1.0)
         if draw < pair_mass:
             return int(pair_ids[_place(pair_cdf, rng)])
-        if draw < pair_mass + (1 - pair_mass) * prior_mass:
-            return int(prior_ids[_place(prior_cdf, rng)])
-        return self._any(rng)
+        ids, cumulative = self._behind_one(previous)
+        more_ids, more_cumulative = self._behind_two(before, previous)
+        first, second = _total(cumulative), _total(more_cumulative)
+        # The tilted unigram is p itself, whose mass is the unigram's weight.
+        prior_mass = self.prior_weight * (first + second) / (first + second + ORDERS[0])
+        if draw >= pair_mass + (1 - pair_mass) * prior_mass:
+            return self._any(rng)
+        target = rng.random() * (first + second)
+        if target >= first:
+            ids, cumulative, target = more_ids, more_cumulative, target - first
+        return int(ids[_first_above(cumulative, target)])
 
     def _any(self, rng: np.random.Generator) -> int:
         return _place(self._cumulative, rng)
 
-    def _context(self, before: int, previous: int) -> tuple:
-        unigram, bigram, trigram = ORDERS
-        ids, masses = [np.zeros(0, np.int64)], [np.zeros(0)]
-        for weight, (tokens, probabilities) in (
-            (bigram, self.prior.following(previous)),
-            (trigram, self.prior.following2(before, previous)),
-        ):
-            words = tokens > UNK
-            ids.append(tokens[words])
-            tilted = probabilities[words] * self.tilt[tokens[words]]
-            masses.append(weight * tilted)
-        prior_ids, mass = np.concatenate(ids), np.concatenate(masses)
-        # The tilted unigram is p itself, whose mass is the unigram's weight.
-        prior_mass = self.prior_weight * mass.sum() / (mass.sum() + unigram)
-        pair_mass, pair_ids, pair_cdf = 0.0, None, None
-        if previous in self.pairs:
-            pair_ids, probabilities = self.pairs[previous]
-            pair_cdf = np.cumsum(probabilities)
-            pair_mass = self.trust * min(float(pair_cdf[-1]), 1.0)
-        return pair_mass, pair_ids, pair_cdf, prior_mass, prior_ids, np.cumsum(mass)
+    def _given_pairs(self, previous: int) -> tuple[np.ndarray, np.ndarray]:
+        ids, probabilities = self.pairs[previous]
+        return ids, np.cumsum(probabilities)
+
+    def _tilted_bigrams(self, previous: int) -> tuple[np.ndarray, np.ndarray]:
+        return self._tilted(ORDERS[1], *self.prior.following(previous))
+
+    def _tilted_trigrams(
+        self, before: int, previous: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._tilted(ORDERS[2], *self.prior.following2(before, previous))
+
+    def _tilted(
+        self, weight: float, tokens: np.ndarray, probabilities: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Words and their cumulative masses."""
+        words = tokens > UNK
+        ids = tokens[words]
+        return ids, np.cumsum(weight * probabilities[words] * self.tilt[ids])
+
+
+def _total(cumulative: np.ndarray) -> float:
+    return float(cumulative[-1]) if len(cumulative) else 0.0
 
 
 def _place(cumulative: np.ndarray, rng: np.random.Generator) -> int:
-    place = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")
+    return _first_above(cumulative, rng.random() * cumulative[-1])
+
+
+def _first_above(cumulative: np.ndarray, target: float) -> int:
+    place = np.searchsorted(cumulative, target, side="right")
     return min(int(place), len(cumulative) - 1)
