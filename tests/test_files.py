@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import errno
+import os
 import zipfile
 
 import pytest
 
-from tfpriv._files import DAMAGED, is_full, raise_if_of_the_system
+from tfpriv._errors import InputError
+from tfpriv._files import DAMAGED, atomic_write, is_full, raise_if_of_the_system
 
 HDF5 = OSError("Unable to write file (error message = 'No space left on device')")
 NO_FOLDER = FileNotFoundError(
@@ -66,3 +68,12 @@ def test_a_damaged_file_is_no_fault_of_the_machine(error):
     assert not is_full(error)
     for found in (error, chained(error, "while")):
         raise_if_of_the_system(found)
+
+
+def test_what_is_no_ordinary_file_is_not_written_over(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="ordinary file"), atomic_write(pipe):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+    assert pipe.is_fifo()

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from tfpriv._errors import InputError
+
 PRIVATE = 0o600
 PUBLIC = 0o644
 # What reading an archive may raise that is not what was written.
@@ -57,8 +59,13 @@ def atomic_write(
 
     Yields:
         The open file.
+
+    Raises:
+        InputError: what has that name is no ordinary file; a device would be lost.
     """
     path = Path(path)
+    if path.exists() and not path.is_file():
+        raise InputError(f"Expected the name of an ordinary file, received {path}.")
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         kwargs = {} if binary else {"encoding": "utf-8", "newline": ""}

@@ -109,8 +109,7 @@ def generator(rows: int, seed: int, folder: Path) -> Json:
 
 def near_copies(rows: int, seed: int, folder: Path) -> Json:
     """The nearest row of the table, and the longest copied run, of 1,000 texts."""
-    from tfpriv.attacks.near_copies import nearest_texts
-    from tfpriv.evaluation import CopiedRuns
+    from tfpriv.attacks.near_copies import longest_runs, nearest_texts
     from tfpriv.text import Tokenizer
 
     path, tokenize = corpus(folder, rows, seed), Tokenizer().tokenize
@@ -120,12 +119,12 @@ def near_copies(rows: int, seed: int, folder: Path) -> Json:
             for row in csv.DictReader(file):
                 yield row["text"]
 
-    queries = list(made_up_texts(QUERIES, seed + 1))
-    nearest = nearest_texts(list(map(tokenize, queries)), map(tokenize, texts()))
-    runs = CopiedRuns(queries).add(texts())
+    queries = [tokenize(text) for text in made_up_texts(QUERIES, seed + 1)]
+    nearest = nearest_texts(queries, map(tokenize, texts()))
+    longest = longest_runs(queries, map(tokenize, texts()))
     return {
         "similarity": float(nearest.similarity.mean()),
-        "longest": int(runs.longest.max()),
+        "longest": int(longest.max()),
     }
 
 

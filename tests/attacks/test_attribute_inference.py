@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import warnings
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from tfpriv._errors import InputError
-from tfpriv.attacks import AttributeInferenceAttack, _attackers
+from tfpriv.attacks import AttributeInferenceAttack, Estimate, _attackers
 
 NAMES = tuple(_attackers.ATTACKERS)
 LINEAR = ("logistic_regression",)
@@ -126,8 +127,12 @@ def test_few_rows_are_no_leak_though_all_are_right():
     test = (np.array([[8.0, 0, 0, 0, 0], [0, 8, 0, 0, 0]] * 2), [0, 1, 0, 1])
     result = run(train, test)
     assert result.worst.auc.value == 1
-    assert result.worst.adjusted_auc.low > 0.5
+    # All right of two a class leaves nearly every area open.
+    assert result.worst.adjusted_auc.low < 0.5
     assert not result.leaks
+    # Nor is an interval that is too narrow enough.
+    narrow = dataclasses.replace(result.worst, adjusted_auc=Estimate(1.0, 0.9, 1.0))
+    assert not dataclasses.replace(result, attackers=(narrow,)).leaks
 
 
 def test_several_releases_average_the_noise_out():

@@ -54,6 +54,38 @@ def test_a_claim_out_of_reach_is_said_to_be():
     assert "That does not refute the claimed epsilon" in within.verdict()
 
 
+def test_bounds_are_of_members_that_are_one_record():
+    """Copies of one record are told more easily than a claim about one says."""
+    draw = np.random.default_rng(0)
+    single = np.arange(300) < 200
+    members = draw.normal(np.where(single, 0, 9), 1)
+    others = draw.normal(size=300)
+    whole, alone = (
+        AuditResult((score_membership("a", members, others, bounded=b),), 0.5)
+        for b in (None, single)
+    )
+    assert whole.refuted
+    assert not alone.refuted
+    assert alone.worst.epsilon_lower == 0
+    assert alone.worst.auc == whole.worst.auc  # who is at risk is shown all the same
+    assert alone.succeeds
+    assert alone.ceiling == pytest.approx(epsilon_ceiling(200, 300))
+    assert "100 of the members stand for several equal records" in alone.setting()
+    assert "equal records" not in whole.setting()
+    again = AuditResult.from_json(json.loads(json.dumps(alone.to_json())))
+    assert again.setting() == alone.setting()
+    for bounded in (np.zeros(300, bool), np.arange(300) < 1):
+        none = score_membership("a", members, others, bounded=bounded)
+        assert none.epsilon_lower == AuditResult((none,)).ceiling == 0
+    with pytest.raises(InputError, match="300 of True or False"):
+        score_membership("a", members, others, bounded=single[1:])
+
+
+def test_a_refutation_is_open_where_the_groups_differ():
+    found = AuditResult(MUCH, claimed_epsilon=1.0, control=scored("control", 9))
+    assert "unless that difference explains it" in found.verdict()
+
+
 @pytest.mark.parametrize("claimed", [None, math.inf])
 def test_without_a_claim_there_is_none_to_refute(claimed):
     found = AuditResult(MUCH, claimed_epsilon=claimed)

@@ -53,6 +53,9 @@ def test_exposure_is_that_of_the_rank():
     assert found.to_json()["exposure"] == 2.0
     tied = measure_exposure(canary, lambda texts: np.zeros(16))
     assert tied.rank == 8.5
+    assert tied.equal == 15
+    with pytest.raises(InputError, match="NaN"):
+        measure_exposure(canary, lambda texts: np.full(16, np.nan))
 
 
 def test_a_canary_in_the_released_text_is_ranked_first():

@@ -272,3 +272,22 @@ def test_intervals_hold_as_often_as_they_say():
     assert missed["auc"] <= 18
     assert missed["advantage"] <= 10
     assert missed[0.01] <= 10
+
+
+def test_an_area_of_0_or_1_has_an_interval_too():
+    """Few records that are apart do not show that all are."""
+    few, more = (score_membership("x", np.ones(n), np.zeros(n)).auc for n in (60, 600))
+    assert few.value == few.high == 1
+    assert 0.9 < few.low < more.low < 0.999
+    none = score_membership("x", np.zeros(60), np.ones(60)).auc
+    assert (none.low, none.high) == (0, pytest.approx(1 - few.low))
+
+
+def test_an_interval_near_1_holds_as_often_as_it_says():
+    rng = np.random.default_rng(3)
+    truth = 0.99766  # Phi(4 / sqrt 2)
+    missed = 0
+    for _ in range(100):
+        found = score_membership("x", rng.normal(4, 1, 60), rng.normal(0, 1, 60)).auc
+        missed += not found.low <= truth <= found.high
+    assert missed <= 11

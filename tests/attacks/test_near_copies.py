@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfpriv._errors import InputError
-from tfpriv.attacks.near_copies import longest_runs, nearest_texts
+from tfpriv.attacks.near_copies import longest_runs, nearest_texts, runs_at_tokens
 
 texts = st.lists(st.lists(st.sampled_from("abcd"), max_size=9), max_size=8)
 
@@ -48,6 +48,29 @@ def test_the_longest_run_is_that_of_all_pairs(queries, corpus, piece):
     found = longest_runs(queries, iter(corpus), piece=piece)
     for query, run in zip(queries, found, strict=True):
         assert run == max((longest_run(query, text) for text in corpus), default=0)
+
+
+@given(texts, texts, st.integers(1, 20))
+def test_each_token_has_the_longest_run_that_begins_there(queries, corpus, piece):
+    found = runs_at_tokens(queries, iter(corpus), piece=piece)
+    for query, runs in zip(queries, found, strict=True):
+        known = {
+            tuple(text[start:stop])
+            for text in corpus
+            for start in range(len(text))
+            for stop in range(start + 1, len(text) + 1)
+        }
+        assert runs.tolist() == [
+            max(
+                (
+                    size
+                    for size in range(1, len(query) - place + 1)
+                    if tuple(query[place : place + size]) in known
+                ),
+                default=0,
+            )
+            for place in range(len(query))
+        ]
 
 
 def test_a_run_ends_where_a_text_ends():

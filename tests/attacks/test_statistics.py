@@ -102,6 +102,9 @@ def test_an_interval_joins_rows_and_trainings():
 
 def test_an_interval_ends_at_0_and_1():
     estimate = Estimate.combine([0.99], np.array([0.9, 1.0]), confidence=0.95)
+    # Sixty of sixty right: Clopper and Pearson's .025^(1/60).
+    right = Estimate.combine([1.0], np.ones(9), confidence=0.95, rows=60)
+    assert (right.low, right.high) == (pytest.approx(0.94037, abs=1e-5), 1.0)
     assert estimate.high == 1
     assert str(estimate) == f"0.990 [{estimate.low:.3f}, 1.000]"
     assert estimate.to_json() == {"value": 0.99, "low": estimate.low, "high": 1.0}

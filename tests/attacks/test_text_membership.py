@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tfpriv._errors import InputError
-from tfpriv.attacks import AuditTexts, TextMembershipAttack
+from tfpriv.attacks import AuditTexts, TextMembershipAttack, text_membership
 from tfpriv.attacks._ngram_model import NGramModel
 from tfpriv.attacks.text_membership import ATTACKS
 from tfpriv.datasets import TextDataset
@@ -51,6 +51,20 @@ INDEPENDENT = written(3, 300)
 def score(synthetic, attacks=None, **changes):
     texts = AuditTexts.make(synthetic, MEMBERS, OTHERS, **changes)
     return TextMembershipAttack(attacks).score(texts)
+
+
+def test_a_bound_leaves_out_members_that_stand_for_several_records():
+    """They are the ones that the release has: a claim is about one record."""
+    often = MEMBERS.select([*range(300), *range(100), *range(100)])
+    texts = AuditTexts.make(MEMBERS.select(range(100)), often, OTHERS)
+    assert texts.sizes["members"] == 300
+    assert texts.copies == (3,) * 100 + (1,) * 200
+    found = TextMembershipAttack(["n-gram likelihood ratio"]).score(texts).worst
+    assert found.bounded == 200
+    assert found.epsilon_lower == 0 < found.auc.low - 0.5
+    once = score(MEMBERS.select(range(100)), ["n-gram likelihood ratio"]).worst
+    assert once.bounded is None
+    assert once.epsilon_lower > 1
 
 
 # Each attack on what it must find, and on what it must not.
@@ -315,3 +329,26 @@ def test_ten_thousand_rows_against_ten_thousand_take_less_than_five_minutes():
     found = TextMembershipAttack().score(texts)
     assert time.monotonic() - started < 300
     assert len(found.scores) == 8
+
+
+def test_the_estimate_grows_with_pairs_and_takes_texts_apart_once(monkeypatch):
+    """A tenth of a second a text that is taken apart, a thousandth a pair."""
+    monkeypatch.setattr(text_membership, "_timed", seconds_of)
+    texts = AuditTexts.make(INDEPENDENT, MEMBERS, OTHERS)
+    plain, same = (
+        TextMembershipAttack([f"calibrated nearest neighbour{of}"]).seconds(texts)
+        for of in ("", " of the same label")
+    )
+    candidates, others = 300 + 300, 300 + 150
+    taken_apart = 0.1 * (candidates + others)
+    assert plain == pytest.approx(taken_apart + 1e-3 * candidates * others, rel=0.02)
+    # Two labels of about one half each: half of the pairs.
+    pairs = (same - taken_apart) / (plain - taken_apart)
+    assert pairs == pytest.approx(0.5, abs=0.03)
+
+
+def seconds_of(function, queries, corpus=(), **options):
+    if function is not text_membership.nearest_texts:
+        return 0.0
+    pairs = len(queries) * len(corpus) if len(queries) > 1 else 0
+    return 0.1 * len(corpus) + 1e-3 * pairs

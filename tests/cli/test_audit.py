@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import json
+import os
 import shutil
 import signal
 import stat
@@ -157,19 +160,29 @@ def test_records_that_the_run_was_not_made_from_are_refused(
     assert not (made / "internal" / "audit.json").exists()
 
 
-def test_records_of_labels_that_were_not_declared_are_no_members(
-    tiny, run, members, others, tmp_path
+def test_records_of_labels_that_were_not_declared_count_on_neither_side(
+    tiny, run, refused, members, others, tmp_path
 ):
     write(members, [*people(0, 80), *([n, t, "else"] for n, t, _ in people(300, 20))])
     output = tmp_path / "declared"
     start = ["synthesize", members, *COLUMNS, "--output", output, *NO_GAN]
     assert run(*start, "--labels", "ham,spam")[0] == 0
-    code, out, err = run(
-        "audit", output, "--members", members, "--non-members", others, *ATTACKS,
-        "--json",
-    )  # fmt: skip
+    more = [[n, t, "else"] for n, t, _ in people(2000, 30)]
+    write(others, [*people(1000, 120), *more])
+    reference = write(tmp_path / "reference.csv", [*people(3000, 40), *more[:9]])
+    line = ["audit", output, "--members", members, "--non-members", others, *ATTACKS]
+    code, out, err = run(*line, "--json")
     assert code == 0, err
     assert json.loads(out)["texts"]["members"] == 80
+    # Else the two groups would differ, and every attack would find that.
+    assert json.loads(out)["texts"]["non_members"] == 80
+    write(others, [*people(1000, 120), *more[9:]])
+    code, out, err = run(*line, "--reference", reference, "--json")
+    assert code == 0, err
+    assert json.loads(out)["texts"]["non_members"] == 120
+    assert json.loads(out)["texts"]["reference"] == 40
+    write(reference, more)
+    assert "labels that the run" in refused(*line, "--reference", reference)
 
 
 def test_networks_of_a_run_are_attacked_too(
@@ -239,6 +252,8 @@ def test_an_audit_goes_on_after_ctrl_c(run, line, tmp_path, monkeypatch):
     kept = tmp_path / "audit.json.progress"
     assert mode(kept) == 0o700
     assert {mode(p) for p in kept.rglob("*") if p.is_file()} == {0o600}
+    # What cannot be read is done again.
+    (kept / "scores" / "rare_words.npz").write_bytes(b"PK")
     done = interrupted_after(monkeypatch, 99)
     code, _, err = run(*line, "--output", output)
     assert code == 0, err
@@ -360,7 +375,7 @@ def test_too_few_records_and_too_many_are_refused(refused, line, members, others
     write(others, people(0, 80))
     assert "received 80 of 80" in refused(*line)
     write(others, people(1000, 60))
-    assert "at least 50 distinct non-members, received 40" in refused(*line)
+    assert "received 40 and 20 more set aside as reference texts" in refused(*line)
 
 
 @pytest.mark.parametrize(
@@ -383,6 +398,43 @@ def test_a_wrong_option_is_refused(refused, line, change, words):
 
 def test_an_output_over_a_file_of_records_is_refused(refused, line, members):
     assert "--members" in refused(*line, "--output", members)
+
+
+def test_an_output_that_is_no_file_is_refused(refused, line, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert "an ordinary file for --output" in refused(*line, "--output", pipe)
+    assert pipe.is_fifo()
+
+
+def test_a_folder_of_progress_that_is_not_ours_is_left_alone(refused, line, tmp_path):
+    theirs = tmp_path / "a.json.progress"
+    theirs.mkdir()
+    (theirs / "thesis.txt").touch()
+    assert "that no audit made" in refused(*line, "--output", tmp_path / "a.json")
+    assert [path.name for path in theirs.iterdir()] == ["thesis.txt"]
+
+
+def test_a_claim_is_that_of_the_delta_that_is_asked_for(tiny, run, made, others):
+    line = ["audit", made, "--non-members", others, *ATTACKS, "--json"]
+    at = {}
+    for delta in (None, "1e-3", "0"):
+        code, out, err = run(*line, *([] if delta is None else ["--delta", delta]))
+        assert code == 0, err
+        at[delta] = json.loads(out)["claimed"]
+    own = at[None]["delta"]
+    assert own == json.loads((made / "release" / "privacy.json").read_text())["delta"]
+    assert at["1e-3"]["delta"] == 1e-3 > own
+    assert at["1e-3"]["epsilon"] < at[None]["epsilon"]
+    # Gaussian noise has no epsilon at delta 0.
+    assert at["0"] == {"epsilon": None, "delta": 0.0}
+
+
+def test_an_audit_names_the_release_that_it_is_of(run, line, copied):
+    code, out, err = run(*line, *ATTACKS, "--json")
+    assert code == 0, err
+    digest = hashlib.sha256(copied.read_bytes()).hexdigest()
+    assert json.loads(out)["synthetic_sha256"] == digest
 
 
 def test_without_anything_to_audit_it_says_what_it_takes(refused, members):
@@ -475,6 +527,22 @@ def test_an_audit_of_representations_goes_on(own, run, monkeypatch):
     code, out, err = run("audit", own, "--json")
     assert code == 0, err
     assert json.loads(out)["attribute_inference"]["attackers"]
+
+
+def test_a_test_part_with_nothing_to_guess_is_refused(own, refused, monkeypatch):
+    from tfpriv.cli import _representation_audit
+
+    made = _representation_audit.parts_of
+
+    def of_one_label(data, key):
+        parts = made(data, key)
+        first = parts.test.private[0]
+        same = [i for i, name in enumerate(parts.test.private) if name == first]
+        return dataclasses.replace(parts, test=parts.test.select(same))
+
+    monkeypatch.setattr(_representation_audit, "parts_of", of_one_label)
+    assert "at least two private labels" in refused("audit", own)
+    assert not (own / "internal" / "audit").exists()
 
 
 def test_what_only_synthetic_text_has_is_refused_for_representations(

@@ -137,6 +137,26 @@ def test_held_out_rows_are_tested_on(folder, tmp_path, run):
     assert SECRET not in everything((path / REPORT).read_text())
 
 
+def test_rows_of_labels_that_were_not_declared_are_not_tested_on(tmp_path, run):
+    records = run_folders.private_records()
+    path = run_folders.synthetic_run(
+        tmp_path / "run", records=records, labels=["ham", "spam"]
+    )
+    other = run_folders.texts(40, 9)
+    more = [("no run was told of this", "else"), ("nor of that", "else")]
+    members, held_out = (
+        write(tmp_path / f"{name}.csv", rows, ("text", "label"))
+        for name, rows in (
+            ("members", zip(records.texts, records.labels, strict=True)),
+            ("held_out", [*zip(other.texts, other.labels, strict=True), *more]),
+        )
+    )
+    line = ["report", path, "--members", members, "--non-members", held_out, *QUICK]
+    code, out, err = run(*line, "--json")
+    assert code == 0, err
+    assert json.loads(out)["utility"]["test_rows"] == 40
+
+
 def test_perplexity_may_be_that_of_other_public_texts(folder, tmp_path, run):
     path, _ = folder
     public = tmp_path / "public-of-somebody.txt"
@@ -223,6 +243,19 @@ def test_records_of_another_run_are_refused(folder, refused, tmp_path):
     assert "received others" in refused("report", path, "--members", file)
     file.write_text(f"text,kind\n{SECRET},ham\n")
     assert "kind" in refused("report", path, "--members", file)
+
+
+def test_a_release_that_is_no_text_and_settings_that_are_none_are_refused(
+    folder, refused
+):
+    path, _ = folder
+    config = path / "internal" / "config.json"
+    whole = json.loads(config.read_text())
+    config.write_text(json.dumps(whole | {"labels": 5}))
+    assert "received a damaged file" in refused("report", path)
+    config.write_text(json.dumps(whole))
+    (path / "release" / "synthetic.csv").write_bytes(b"\xff\xfe,\x00\n")
+    assert "no CSV in UTF-8" in refused("report", path, "--release")
 
 
 @pytest.mark.parametrize("leave", [[], ["--release"]])

@@ -273,6 +273,22 @@ def test_broken_canaries_are_rejected(twin, check):
         check(twin)
 
 
+@pytest.mark.parametrize("levels", [2, 10, 32])
+def test_the_p_value_is_no_smaller_where_many_candidates_score_the_same(levels):
+    """A score with few values: half of those that are equal rank below a canary."""
+    draw = np.random.default_rng(0)
+    (canary,) = make_canaries(TEXTS, 1, alternatives=63)
+    for limit in (0.05, 0.3):
+        values = [
+            exposure_p_value(
+                [measure_exposure(canary, lambda t: draw.integers(0, levels, len(t)))]
+            )
+            for _ in range(400)
+        ]
+        share = np.mean(np.array(values) <= limit)
+        assert share <= limit + 3 * math.sqrt(limit * (1 - limit) / 400)
+
+
 def test_the_p_value_of_canaries_without_a_trace_is_uniform_or_larger():
     draw = np.random.default_rng(0)
     values = [

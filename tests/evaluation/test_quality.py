@@ -43,6 +43,18 @@ def test_copies_are_told_from_other_texts():
     assert copied.word_distance < other.word_distance <= 1
 
 
+def test_shares_are_of_all_ngrams_of_all_texts():
+    """Worked out by hand: case, spacing and which link do not count."""
+    texts = ["See  MY page http://a.example/1 now", "see me", ""]
+    private = ["see my page http://b.example/2 NOW", "my name"]
+    found = Overlap.of(texts, private)
+    assert found.longest == 5
+    assert found.mean == (5 + 1 + 0) / 3
+    # Pairs: four of the first text and none of the one pair of the second.
+    assert found.shares == {2: 4 / 5, 4: 1.0, 6: 0.0, 8: 0.0}
+    assert Overlap.of([], private).shares[2] == 0.0
+
+
 def test_a_text_of_one_token_is_not_called_a_whole_copy():
     assert Overlap.of(["weather", "in town", ""], PRIVATE).whole == 1
 

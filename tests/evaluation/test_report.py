@@ -23,6 +23,7 @@ from tfpriv.datasets import TextDataset
 from tfpriv.evaluation import report
 from tfpriv.evaluation.quality import measure_quality
 from tfpriv.evaluation.report_blocks import Page, Paragraph, Section, Table
+from tfpriv.evaluation.report_plots import lengths_picture
 from tfpriv.evaluation.report_run import InternalFiles, ReleasedFiles
 from tfpriv.evaluation.utility import measure_utility
 
@@ -97,7 +98,7 @@ def test_a_representation_has_its_task_its_attack_and_its_curves(tmp_path):
 
 
 @pytest.mark.parametrize("leaks", [False, True])
-def test_an_audit_of_a_representation_takes_the_place_of_its_attack(tmp_path, leaks):
+def test_an_audit_of_a_representation_hides_no_leak_of_its_attack(tmp_path, leaks):
     run = representation_run(tmp_path / "run")
     write(run / "internal" / "attack.json", attribute_attack(leaks=True))
     found = {
@@ -107,13 +108,69 @@ def test_an_audit_of_a_representation_takes_the_place_of_its_attack(tmp_path, le
     }
     write(run / "internal" / "audit.json", found)
     html = whole(run)
-    assert "LEAKS" not in html
+    assert html.count("LEAKS") == 1
+    assert html.count("no leak was found") == 1
+    assert html.count("Worst attribute attack") == 1
+    assert "no leak found; chance" not in html
     assert "1,000 words" in html
     assert "nearest neighbour" in html
     assert ("Words ARE recovered" in html) is leaks
     for part in ("attribute_inference", "inversion"):
         write(run / "internal" / "audit.json", found | {part: {"worst": "x"}})
         assert "is damaged or another version" in whole(run)
+
+
+def test_an_audit_of_another_synthetic_text_is_not_shown_as_of_this(tmp_path):
+    run = synthetic_run(tmp_path / "run")
+    digest = ReleasedFiles.read(run).digests["synthetic.csv"]
+    for of, shown in ((digest, True), ("0" * 64, False)):
+        found = audit(9.0) | {"synthetic_sha256": of}
+        write(run / "internal" / "audit.json", found)
+        html = whole(run)
+        assert ("ARE told from non-members" in html) is shown
+        assert ("Worst membership attack" in html) is shown
+        assert ("of another synthetic text" in html) is not shown
+
+
+def test_a_picture_of_some_attacks_says_so(tmp_path):
+    run = synthetic_run(tmp_path / "run")
+    write(run / "internal" / "audit.json", audit(names=("a", "b", "c", "d")))
+    assert "attacks with the largest AUC" not in whole(run)
+    write(run / "internal" / "audit.json", audit(names=("a", "b", "c", "d", "e")))
+    assert "the 4 of 5 attacks with the largest AUC" in whole(run)
+
+
+def test_groups_that_differ_are_a_warning(tmp_path):
+    run = synthetic_run(tmp_path / "run")
+    found = audit()
+    found["control"] = found["attacks"][0] | {
+        "auc": {"value": 0.8, "low": 0.7, "high": 0.9}
+    }
+    write(run / "internal" / "audit.json", found)
+    assert '<p class="warning">Members and non-members DIFFER' in whole(run)
+
+
+def test_a_page_says_what_its_own_commands_make(tmp_path):
+    run = synthetic_run(tmp_path / "run")
+    for html, inside in ((whole(run), True), (outside(run), False)):
+        assert ("another release of the same kind, which costs again" in html) is inside
+        assert ("the same files give the same page" in html) is not inside
+        assert "of each side" not in html
+    assert "of each side" in whole(run, real=private_records())
+
+
+@pytest.mark.filterwarnings("error")
+def test_words_that_the_font_has_not_are_named_and_few_have_room(tmp_path):
+    odd = TextDataset(["\u6f22\u5b57"], ["ham"])
+    html = outside(synthetic_run(tmp_path / "run", synthetic=odd))
+    assert html.count("<img") == 2
+
+
+def test_the_last_bar_of_lengths_is_said_to_hold_all_longer_texts():
+    picture = lengths_picture({"synthetic": [0, 5, 1], "real": [0, 1, 5]})
+    assert "the last bar is of 2 tokens and more" in picture.caption
+    assert "synthetic 1 tokens (median), real 2 or more" in picture.description
+    assert "last bar" not in lengths_picture({"synthetic": [0, 5, 0]}).caption
 
 
 def test_attacks_that_were_not_made_or_cannot_be_read_are_said(tmp_path):

@@ -32,6 +32,9 @@ def test_a_good_text_teaches_as_much_as_real_rows_and_a_bad_one_less():
     bad = measure_utility(real, made(120, 2, noise=0.5), test).scores[0]
     assert good.real.value == good.synthetic.value == 1
     assert good.difference.value == 0
+    # Of a hundred rows that are all right, some other might not be.
+    assert 0.9 < good.real.low == good.synthetic.low < 1
+    assert good.difference.low < 0 < good.difference.high
     assert bad.synthetic.high < good.synthetic.low
     assert bad.difference.high < 0
     assert bad.real == good.real

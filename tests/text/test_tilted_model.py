@@ -6,8 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tfpriv.text.prior import LanguagePrior
 from tfpriv.text import tilted_model
+from tfpriv.text.prior import LanguagePrior
 from tfpriv.text.tilted_model import TiltedModel
 from tfpriv.text.vocabulary import END, START, UNK, Vocabulary
 

@@ -14,6 +14,7 @@ import numpy as np
 
 # Slices are thin in the tail, where p-values of many looks lie, and even in the bulk.
 _SMALLEST_TAIL, _BULK, _SLICES = 1e-9, 0.02, 150
+_NEAR = 1e-12
 _LARGEST_EPSILON, _PRECISION = 50.0, 1e-4
 
 
@@ -224,8 +225,10 @@ def _newcombe(value: float, m: int, n: int, quantile: float) -> tuple[float, flo
         variance = area * (1 - area) * (1 + mean_rest * shape) / (m * n)
         return abs(value - area) - quantile * math.sqrt(variance)
 
-    low = brentq(distance, 0.0, value) if distance(0.0) > 0 else 0.0
-    high = brentq(distance, value, 1.0) if distance(1.0) > 0 else 1.0
+    # At 0 and 1 nothing varies, so that a value there lies on its own bound as well:
+    # the bound that is looked for is the other one.
+    low = brentq(distance, 0.0, value - _NEAR * (value == 1)) if value else 0.0
+    high = brentq(distance, value + _NEAR * (value == 0), 1.0) if value < 1 else 1.0
     return low, high
 
 

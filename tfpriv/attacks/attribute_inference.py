@@ -199,6 +199,9 @@ class AttributeInferenceAttack:
                 measured = [_statistics.measure(g, truth, weights) for g in trainings]
                 parts.append(_stack(measured))
         scores, areas = [], []
+        # Of the smallest class there are the fewest that could be an exception.
+        sizes = [len(np.unique(groups[truth == c])) for c in np.unique(truth)]
+        rows = min(sizes)
         adjusted = 1 - (1 - self.confidence) / len(names)
         for name, point, parts in zip(names, points, chunks, strict=True):
             # Shape (trainings, resamples), and then its mean over the trainings.
@@ -208,12 +211,12 @@ class AttributeInferenceAttack:
             }
             estimates = {
                 key: Estimate.combine(
-                    values[:, 0], resampled[key], confidence=self.confidence
+                    values[:, 0], resampled[key], confidence=self.confidence, rows=rows
                 )
                 for key, values in point.items()
             }
             area = Estimate.combine(
-                point["auc"][:, 0], resampled["auc"], confidence=adjusted
+                point["auc"][:, 0], resampled["auc"], confidence=adjusted, rows=rows
             )
             runs = tuple(point["auc"][:, 0].tolist())
             scores.append(

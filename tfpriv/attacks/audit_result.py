@@ -81,8 +81,10 @@ class AuditResult:
                 delta=self.delta,
                 attacks_tried=self.attacks_tried,
             )
+            if members > 1
+            else 0.0
             for members, non_members in {
-                (score.members, score.non_members) for score in self.scores
+                (_bounded(score), score.non_members) for score in self.scores
             }
         )
 
@@ -193,16 +195,17 @@ class AuditResult:
                 f"({self.worst.name})"
             )
         else:
-            text = "No epsilon is refuted"
+            text = f"No epsilon is refuted at delta {self.delta:g}"
         reach = (
             f"an attack that is never wrong would show {ceiling:.2f} with so many "
             "records"
         )
         if claimed is None:
-            return f"{text}. No epsilon is claimed; {reach}."
+            return f"{text}. No epsilon is claimed at that delta; {reach}."
         claim = f"the claimed epsilon of {rounded_up(claimed)}"
         if self.refuted:
-            return f"{text}, which REFUTES {claim}."
+            unless = ", unless that difference explains it" * self.groups_differ
+            return f"{text}, which REFUTES {claim}{unless}."
         if ceiling <= claimed:
             return f"{text}. This audit could not have refuted {claim}: {reach}."
         return f"{text}. That does not refute {claim}; {reach}."
@@ -213,11 +216,28 @@ class AuditResult:
         records = "; ".join(
             f"{members} members and {others} non-members" for members, others in sizes
         )
+        several = max(score.members - _bounded(score) for score in self.scores)
+        copied = ""
+        if several:
+            copied = (
+                f" {several} of the members stand for several equal records each, of "
+                "which a claim about one record says less: bounds on epsilon are of "
+                "the others."
+            )
         return (
-            f"{records}. Intervals and bounds hold with probability "
-            f"{100 * self.confidence:g} % for all of {_attacks(self.attacks_tried)} "
-            "together. The release is one: what another would show is not in them."
+            f"{records}.{copied} Intervals of one kind, and bounds on epsilon, hold "
+            f"with probability {100 * self.confidence:g} % for "
+            f"{_together(self.attacks_tried)}. The release is one: what another would "
+            "show is not in them."
         )
+
+
+def _bounded(score: MembershipScore) -> int:
+    return score.members if score.bounded is None else score.bounded
+
+
+def _together(count: int) -> str:
+    return f"all of {count} attacks together" if count > 1 else "the one attack"
 
 
 def _attacks(count: int) -> str:

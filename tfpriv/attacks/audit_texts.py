@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +17,7 @@ LEAST = 50
 """Members, and non-members, without which no audit can say anything."""
 
 _REFERENCE_SHARE = 1 / 3
+_PARTS = ("synthetic", "members", "non_members", "reference")
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -31,12 +33,14 @@ class AuditTexts:
         non_members: records of the same population that it was not made from.
         reference: further such records, which calibrate the attacks and are never
             scored.
+        copies: how many records each member stands for; empty where each is one.
     """
 
     synthetic: TextDataset
     members: TextDataset
     non_members: TextDataset
     reference: TextDataset
+    copies: tuple[int, ...] = ()
 
     @classmethod
     def make(
@@ -70,21 +74,24 @@ class AuditTexts:
         if reference is not None:
             parts["reference texts"] = reference
         _check_labels(parts)
+        counts = Counter(map(canonical, members.texts))
         members, non_members = members.deduplicate(), non_members.deduplicate()
+        copies = tuple(counts[canonical(text)] for text in members.texts)
         _check_apart("non-members", non_members, members)
+        aside = 0
         if reference is None:
             order = np.random.default_rng(seed).permutation(len(non_members))
-            share = round(_REFERENCE_SHARE * len(non_members))
+            share = aside = round(_REFERENCE_SHARE * len(non_members))
             reference = non_members.select(sorted(order[:share]))
             non_members = non_members.select(sorted(order[share:]))
         else:
             _check_apart("reference texts", reference, members)
             _check_apart("reference texts", reference, non_members)
         _check_enough("members", len(members))
-        _check_enough("non-members", len(non_members))
+        _check_enough("non-members", len(non_members), aside=aside)
         _check_enough("reference texts", len(reference), 1)
         _check_enough("synthetic texts", len(synthetic), 1)
-        return cls(synthetic, members, non_members, reference)
+        return cls(synthetic, members, non_members, reference, copies)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(part)} {name}" for name, part in self._parts())
@@ -94,6 +101,11 @@ class AuditTexts:
     def labelled(self) -> bool:
         """Whether the texts have labels."""
         return self.synthetic.labels is not None
+
+    @property
+    def single(self) -> np.ndarray:
+        """Which members are one record, bool of shape (members,)."""
+        return np.array(self.copies or [1] * len(self.members)) == 1
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -134,10 +146,7 @@ class AuditTexts:
         return found | {"candidates": found["members"] + found["non_members"]}
 
     def _parts(self) -> list[tuple[str, TextDataset]]:
-        return [
-            (field.name, getattr(self, field.name))
-            for field in dataclasses.fields(self)
-        ]
+        return [(name, getattr(self, name)) for name in _PARTS]
 
 
 def _check_labels(parts: dict[str, TextDataset]) -> None:
@@ -169,9 +178,13 @@ def _check_apart(name: str, texts: TextDataset, others: TextDataset) -> None:
         )
 
 
-def _check_enough(name: str, count: int, least: int = LEAST) -> None:
-    if count < least:
-        raise InputError(
-            f"Expected at least {least} distinct {name}, received {count}. On fewer an "
-            "attack is not told from chance."
-        )
+def _check_enough(name: str, count: int, least: int = LEAST, *, aside: int = 0) -> None:
+    if count >= least:
+        return
+    received = f"received {count}"
+    if aside:
+        received += f" and {aside} more set aside as reference texts"
+    raise InputError(
+        f"Expected at least {least} distinct {name}, {received}. On fewer an attack is "
+        "not told from chance."
+    )

@@ -57,6 +57,7 @@ class CanaryExposure:
     Attributes:
         rank: 1 where the canary scores highest of all candidates; ties count half.
         candidates: how many there were, the canary among them.
+        equal: how many others score the same as the canary.
         exposure: log2(candidates) - log2(rank). A canary that left no trace has more
             than b bits with probability 2^-b.
         ceiling: log2(candidates), what a canary learnt by heart has.
@@ -64,6 +65,7 @@ class CanaryExposure:
 
     rank: float
     candidates: int
+    equal: int = 0
 
     @property
     def exposure(self) -> float:
@@ -76,7 +78,7 @@ class CanaryExposure:
         return math.log2(self.candidates)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns rank, candidates, exposure and ceiling."""
+        """Returns rank, candidates, equal, exposure and ceiling."""
         return {
             **dataclasses.asdict(self),
             "exposure": self.exposure,
@@ -205,21 +207,25 @@ def measure_exposure(canary: Canary, score: Score) -> CanaryExposure:
     """
     scores = np.asarray(score(canary.candidates), np.float64)
     own, others = scores[0], scores[1:]
-    rank = 1 + float((others > own).sum()) + float((others == own).sum()) / 2
-    return CanaryExposure(rank=rank, candidates=len(scores))
+    if np.isnan(scores).any():
+        raise InputError("Expected a number for every candidate, received NaN.")
+    equal = int((others == own).sum())
+    rank = 1 + float((others > own).sum()) + equal / 2
+    return CanaryExposure(rank=rank, candidates=len(scores), equal=equal)
 
 
 def exposure_p_value(exposures: Sequence[CanaryExposure]) -> float:
     """How likely such exposures are if no canary left a trace.
 
-    Without a trace a canary and its alternatives are alike, so that rank / candidates
-    is as good as uniform, and the product of them over canaries follows from it
-    (Fisher's method): -2 sum log(rank / candidates) is chi-squared with 2 n degrees.
-    Ranks are whole numbers, which makes the product larger and the value too careful.
+    Without a trace a canary and its alternatives are alike, so that the share of
+    candidates which score as high or higher is uniform or larger, and the product of
+    them over canaries follows from it (Fisher's method): -2 sum log(share) is
+    chi-squared with 2 n degrees. All that are equal count as higher: half of them, as
+    in the rank, would make one in ten look like one in twenty.
     """
     from scipy.stats import chi2
 
     if not exposures:
         raise InputError("Expected at least one exposure, received none.")
-    shares = [math.ceil(e.rank) / e.candidates for e in exposures]
+    shares = [math.ceil(e.rank + e.equal / 2) / e.candidates for e in exposures]
     return float(chi2.sf(-2 * sum(map(math.log, shares)), 2 * len(shares)))

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+# Rounding alone makes as much of an interval.
+_NO_WIDTH = 1e-9
+
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
@@ -32,7 +35,12 @@ class Estimate:
 
     @classmethod
     def combine(
-        cls, values: Sequence[float], resampled: np.ndarray, *, confidence: float
+        cls,
+        values: Sequence[float],
+        resampled: np.ndarray,
+        *,
+        confidence: float,
+        rows: int | None = None,
     ) -> Estimate:
         """The mean over trainings, with an interval over trainings and test rows.
 
@@ -42,11 +50,17 @@ class Estimate:
         Satterthwaite (those of the rows counted as infinite), cut to [0, 1]. What
         another set of training rows would have given is not in it.
 
+        Where nothing varies, every row being right for instance, that is no proof
+        that nothing can: the ends are then what so many rows without an exception
+        leave open, (error / 2)^(1 / rows) of Clopper and Pearson (1934).
+
         Args:
             values: the statistic of each of k trainings, on all test rows.
             resampled: float of shape (resamples,), the mean over the trainings on
                 each resampled set of test rows; NaN where it has none.
             confidence: probability of the interval, in (0, 1).
+            rows: how many independent test rows there are, the fewest of a class
+                where that matters; None leaves an interval without width as it is.
 
         Returns:
             The estimate.
@@ -54,12 +68,14 @@ class Estimate:
         from scipy import stats
 
         mean, k = float(np.mean(values)), len(values)
-        rows = float(np.nanvar(resampled))
+        by_rows = float(np.nanvar(resampled))
         trainings = float(np.var(values, ddof=1)) / k if k > 1 else 0.0
-        variance = rows + trainings
+        variance = by_rows + trainings
         freedom = math.inf
         if trainings > 0:
             freedom = (k - 1) * (variance / trainings) ** 2
         quantile = float(stats.t.ppf((1 + confidence) / 2, freedom))
         half = quantile * math.sqrt(variance)
+        if rows is not None and half < _NO_WIDTH:
+            half = 1 - ((1 - confidence) / 2) ** (1 / rows)
         return cls(mean, max(mean - half, 0.0), min(mean + half, 1.0))

@@ -48,6 +48,7 @@ class MembershipScore:
         attacks_tried: for how many attacks intervals and bound pay.
         confidence: their probability.
         curve: the ROC curve, at most 200 points.
+        bounded: of how many members `epsilon_lower` is; None is all.
     """
 
     name: str
@@ -61,6 +62,7 @@ class MembershipScore:
     attacks_tried: int
     confidence: float
     curve: RocCurve
+    bounded: int | None = None
 
     @property
     def succeeds(self) -> bool:
@@ -80,6 +82,7 @@ class MembershipScore:
             "delta": self.delta,
             "attacks_tried": self.attacks_tried,
             "confidence": self.confidence,
+            "bounded": self.bounded,
             "curve": {
                 axis: [round(float(value), 6) for value in values]
                 for axis, values in self.curve._asdict().items()
@@ -117,6 +120,7 @@ def score_membership(
     confidence: float = 0.95,
     delta: float = 1e-5,
     attacks_tried: int = 1,
+    bounded: np.ndarray | None = None,
 ) -> MembershipScore:
     """Scores a membership attack.
 
@@ -129,13 +133,15 @@ def score_membership(
         delta: of the bound on epsilon, in [0, 1).
         attacks_tried: how many attacks were tried on these records, this one counted:
             the best of several looks better than it is.
+        bounded: bool of shape (m,): members that are one record each, as a claimed
+            epsilon takes them to be; the bound is of these. None is all.
 
     Returns:
         The score.
 
     Raises:
         InputError: a score is NaN, there are fewer than two, or an argument is out of
-            range.
+            range or of another shape.
     """
     probability(confidence=confidence)
     fraction(delta=delta)
@@ -143,6 +149,15 @@ def score_membership(
     members = _checked("member_scores", member_scores)
     non_members = _checked("non_member_scores", non_member_scores)
     error = (1 - confidence) / attacks_tried
+    single = members
+    if bounded is not None:
+        bounded = np.asarray(bounded, bool)
+        if bounded.shape != members.shape:
+            raise InputError(
+                f"Expected {len(members)} of True or False for bounded, received an "
+                f"array of shape {bounded.shape}."
+            )
+        single = members[bounded]
     return MembershipScore(
         name=name,
         members=len(members),
@@ -156,14 +171,17 @@ def score_membership(
             for rate in FALSE_POSITIVE_RATES
         },
         epsilon_lower=rates.epsilon_from_below(
-            members, non_members, error=error, delta=delta
-        ),
+            single, non_members, error=error, delta=delta
+        )
+        if len(single) > 1
+        else 0.0,
         delta=delta,
         attacks_tried=attacks_tried,
         confidence=confidence,
         curve=RocCurve(
             *rates.thin_curve(*rates.roc_points(members, non_members), _CURVE_POINTS)
         ),
+        bounded=None if len(single) == len(members) else len(single),
     )
 
 

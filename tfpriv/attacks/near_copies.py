@@ -130,11 +130,6 @@ def longest_runs(
 ) -> np.ndarray:
     """Returns how many tokens in a row of each text stand in some text of a corpus.
 
-    A suffix array of the texts and a piece of the corpus (prefix doubling, Manber and
-    Myers 1993): the longest run that begins at a place is the one that it shares with
-    the nearest suffix of the corpus before or behind it. Exact, whatever the length;
-    memory is that of the texts and one piece.
-
     Args:
         queries: q token lists.
         corpus: token lists; read once, in order.
@@ -146,16 +141,43 @@ def longest_runs(
     >>> longest_runs([["i", "love", "it"]], [["we", "love", "it"], ["i"]])
     array([2])
     """
+    runs = runs_at_tokens(queries, corpus, piece=piece)
+    return np.array([own.max(initial=0) for own in runs], np.int64)
+
+
+def runs_at_tokens(
+    queries: Sequence[Tokens], corpus: Iterable[Tokens], *, piece: int = _PIECE
+) -> list[np.ndarray]:
+    """Returns for each token how many from it on stand in a row in a corpus' text.
+
+    A suffix array of the texts and a piece of the corpus (prefix doubling, Manber and
+    Myers 1993): the longest run that begins at a place is the one that it shares with
+    the nearest suffix of the corpus before or behind it. Exact, whatever the length;
+    memory is that of the texts and one piece.
+
+    Args:
+        queries: q token lists.
+        corpus: token lists; read once, in order.
+        piece: tokens of the corpus that are held at a time.
+
+    Returns:
+        For each text int64 of shape (its tokens,).
+
+    >>> runs_at_tokens([["i", "love", "it"]], [["we", "love", "it"], ["i"]])
+    [array([1, 2, 1])]
+    """
     integer(piece=piece)
     numbers: dict[str, int] = {}
     ours = [
         [numbers.setdefault(token, len(numbers)) for token in tokens]
         for tokens in queries
     ]
-    longest = np.zeros(len(ours), np.int64)
+    sizes = np.array([len(text) + 1 for text in ours], np.int64)
+    longest = np.zeros(sizes.sum(), np.int64)
     for theirs in _pieces(corpus, numbers, piece):
         np.maximum(longest, _runs(ours, theirs, len(numbers)), out=longest)
-    return longest
+    # Without the end of each text.
+    return [own[:-1] for own in np.split(longest, np.cumsum(sizes))[: len(ours)]]
 
 
 def _pieces(
@@ -175,8 +197,8 @@ def _pieces(
 
 
 def _runs(ours: list[list[int]], theirs: list[list[int]], distinct: int) -> np.ndarray:
-    """The longest run of each of `ours` in `theirs`."""
-    sizes = np.array([len(text) + 1 for text in ours])
+    """The longest run from each token, and each end, of `ours` in `theirs`."""
+    own = sum(len(text) + 1 for text in ours)
     stream = np.array([t for text in (*ours, *theirs) for t in (*text, -1)], np.int64)
     # What ends a text, and what no query has, is like nothing else.
     nothing = stream == -1
@@ -184,8 +206,8 @@ def _runs(ours: list[list[int]], theirs: list[list[int]], distinct: int) -> np.n
     levels = _prefix_ranks(stream, max(map(len, ours), default=0))
     order = np.argsort(levels[-1], kind="stable")
     places = np.arange(len(stream))
-    is_theirs = order >= sizes.sum()
-    runs = np.zeros(int(sizes.sum()), np.int64)
+    is_theirs = order >= own
+    runs = np.zeros(own, np.int64)
     for turned in (False, True):
         # The last suffix of theirs that is not behind a place, then the first.
         walk = order[::-1] if turned else order
@@ -194,9 +216,7 @@ def _runs(ours: list[list[int]], theirs: list[list[int]], distinct: int) -> np.n
         mine = ~marks & (last >= 0)
         at, near = walk[mine], walk[last[mine]]
         runs[at] = np.maximum(runs[at], _common_prefixes(levels, at, near))
-    if not len(sizes):
-        return np.zeros(0, np.int64)
-    return np.maximum.reduceat(runs, np.r_[0, np.cumsum(sizes)[:-1]])
+    return runs
 
 
 def _prefix_ranks(stream: np.ndarray, longest: int) -> list[np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -146,6 +147,7 @@ class TextMembershipAttack:
                 confidence=self.confidence,
                 delta=self.delta,
                 attacks_tried=tried,
+                bounded=texts.single,
             )
 
         return AuditResult(
@@ -160,20 +162,32 @@ class TextMembershipAttack:
         candidates, synthetic = tokens["candidates"], tokens["synthetic"]
         queries, corpus = candidates[:_SAMPLE_QUERIES], synthetic[:_SAMPLE_CORPUS]
         nearest_texts(queries[:1], corpus[:1])  # imports what it needs
-        near = _timed(nearest_texts, queries, corpus) / (len(queries) * len(corpus))
+        # Texts are taken apart once; pairs of them are what grows.
+        text = _timed(nearest_texts, queries[:1], corpus) / len(corpus)
+        whole = _timed(nearest_texts, queries, corpus)
+        pair = max(whole - text * len(corpus), 0.0) / (len(queries) * len(corpus))
         model = _timed(NGramModel, corpus, size=1) / len(corpus)
         runs = _timed(longest_runs, queries, corpus) / (len(queries) + len(corpus))
         others = len(synthetic) + len(tokens["reference"])
+
+        def near(corpus: int, share: float) -> float:
+            linear = text * (len(candidates) + corpus)
+            return linear + pair * len(candidates) * corpus * share
+
+        calibrated = "calibrated nearest neighbour"
         cost = {
-            "nearest neighbour": near * len(candidates) * len(synthetic),
-            "calibrated nearest neighbour": near * len(candidates) * others,
+            "nearest neighbour": near(len(synthetic), 1.0),
+            calibrated: near(others, 1.0),
+            calibrated + _SAME_LABEL: near(others, _share_of_pairs(texts)),
             "n-gram likelihood ratio": 2 * model * (len(candidates) + others),
             "longest copied run": runs * (len(candidates) + len(synthetic)),
             "rare words": 0.0,
             "copied details": 0.0,
         }
-        names = (name.removesuffix(_SAME_LABEL) for name in self.names(texts))
-        return sum(cost[name] for name in names)
+        return sum(
+            cost[name if name in cost else name.removesuffix(_SAME_LABEL)]
+            for name in self.names(texts)
+        )
 
 
 _SAME_LABEL = " of the same label"
@@ -208,6 +222,13 @@ class _Attack:
                 places["candidates"],
                 [[seen[name][i] for i in places[name]] for name in names],
             )
+
+
+def _share_of_pairs(texts: AuditTexts) -> float:
+    """Of how many pairs of a candidate and a synthetic text the labels are the same."""
+    ours, theirs = (Counter(texts.labels[k]) for k in ("candidates", "synthetic"))
+    same = sum(count * theirs[label] for label, count in ours.items())
+    return same / (ours.total() * theirs.total())
 
 
 def _control(texts: AuditTexts) -> np.ndarray:

@@ -29,6 +29,12 @@ class AuditOptions:
     output: Path | None
     seed: int
 
+    @property
+    def progress(self) -> Path | None:
+        """The folder beside --output in which progress is kept; None without one."""
+        output = self.output
+        return output and output.with_name(f"{output.name}.progress")
+
     def check(self) -> None:
         """Refuses what cannot be used, before a file is read.
 
@@ -101,6 +107,17 @@ class AuditOptions:
                 f"Expected a file in a folder that exists for --output, received "
                 f"{self.output}."
             )
+        if self.output.exists() and not self.output.is_file():
+            raise InputError(
+                f"Expected an ordinary file for --output, received {self.output}. "
+                "Leave --output out, and the result is only shown."
+            )
+        kept = self.progress
+        if kept.exists() and not _is_ours(kept):
+            raise InputError(
+                f"Expected no {kept} that no audit made, received one: progress is "
+                "kept there, and removed at the end. Name another --output."
+            )
         for name in ("synthetic", "members", "non_members", "reference"):
             file = getattr(self, name)
             if file is not None and self.output.resolve() == file.resolve():
@@ -111,6 +128,14 @@ class AuditOptions:
         # A folder that cannot be written, or a full disk, is found out now.
         with tempfile.TemporaryFile(dir=self.output.parent):
             pass
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether an audit made a folder, or one that was killed began it."""
+    if not folder.is_dir():
+        return False
+    names = [entry.name for entry in folder.iterdir()]
+    return "records.key" in names or all(n.startswith(".records.") for n in names)
 
 
 def _flag(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tfpriv.datasets import TextDataset
 
 _DELTA = 1e-5
-_TEXT = "text"
+_TEXT, _SCORES = "text", "scores"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +38,7 @@ class MembershipAudit:
         output: file of the result; None shows it only.
         private: files of records, whose budgets are told.
         progress: folder of what was done, removed at the end; None keeps nothing.
+        release: SHA-256 of the file of the synthetic texts.
         networks: attacks on the networks of a run: name to scores of all candidates.
     """
 
@@ -46,6 +48,7 @@ class MembershipAudit:
     output: Path | None
     private: tuple[Path, ...]
     progress: Path | None
+    release: str
     networks: Mapping[str, Callable[[], np.ndarray]] = dataclasses.field(
         default_factory=dict
     )
@@ -58,17 +61,17 @@ class MembershipAudit:
             InputError: one that cannot be used, or that does not go with the others.
         """
         column = options.text or _TEXT
-        synthetic = _read(options.synthetic, column, options.label)
-        members = _read(options.members, column, options.label)
-        output = options.output
         return cls._made(
             options,
-            synthetic,
-            members,
+            options.synthetic,
+            _read(options.members, column, options.label),
             columns=(column, options.label),
-            claimed=(options.claimed_epsilon, _DELTA),
-            output=output,
-            progress=output and output.with_name(f"{output.name}.progress"),
+            claimed=(
+                options.claimed_epsilon,
+                _DELTA if options.delta is None else options.delta,
+            ),
+            output=options.output,
+            progress=options.progress,
         )
 
     @classmethod
@@ -86,19 +89,21 @@ class MembershipAudit:
                 cannot be used.
         """
         run = SynthesisRun.read(options.directory)
+        # A claim at one delta is another one at another.
+        delta = run.delta if options.delta is None else options.delta
         source, format = (options.members, None) if options.members else run.source
         options = dataclasses.replace(options, members=source)
         options.require("members", "non_members")
-        synthetic = _read(run.synthetic, run.text, run.label)
         records = _read(source, run.text, run.label, format)
         pairs = zip(records.texts, records.labels, strict=True)
         folder = opened.enter_context(RunFolder(run.path, pairs))
         audit = cls._made(
             options,
-            synthetic,
+            run.synthetic,
             run.used(records),
             columns=(run.text, run.label),
-            claimed=(run.epsilon, run.delta),
+            used=run.used,
+            claimed=(run.epsilon(delta), delta),
             output=folder.internal / "audit.json",
             progress=folder.internal / "audit",
         )
@@ -109,10 +114,11 @@ class MembershipAudit:
     def _made(
         cls,
         options: AuditOptions,
-        synthetic: TextDataset,
+        synthetic: Path,
         members: TextDataset,
         *,
         columns: tuple[str, str | None],
+        used: Callable[[TextDataset], TextDataset] = lambda records: records,
         claimed: tuple[float | None, float],
         output: Path | None,
         progress: Path | None,
@@ -122,20 +128,18 @@ class MembershipAudit:
         reference = options.reference
         epsilon, delta = claimed
         texts = AuditTexts.make(
-            synthetic,
+            _read(synthetic, *columns),
             members,
-            _read(options.non_members, *columns),
-            reference=None if reference is None else _read(reference, *columns),
+            used(_read(options.non_members, *columns)),
+            reference=None if reference is None else used(_read(reference, *columns)),
             seed=options.seed,
         )
-        attack = TextMembershipAttack(
-            options.attack_names(),
-            delta=delta if options.delta is None else options.delta,
-        )
+        attack = TextMembershipAttack(options.attack_names(), delta=delta)
         attack.names(texts)
         given = (options.members, options.non_members, reference)
         private = tuple(file for file in given if file is not None)
-        return cls(texts, attack, epsilon, output, private, progress)
+        release = hashlib.sha256(synthetic.read_bytes()).hexdigest()
+        return cls(texts, attack, epsilon, output, private, progress, release)
 
     def describe(self) -> str:
         """What is about to happen, in a sentence."""
@@ -167,15 +171,20 @@ class MembershipAudit:
         found: dict[str, np.ndarray] = {}
         for number, (name, step) in enumerate(steps.items()):
             report(name, number / len(steps))
-            saved = None if store is None else store.arrays(_file_name(name))
-            found[name] = step() if saved is None else saved["scores"]
+            saved = None if store is None else _saved(store, name)
+            found[name] = step() if saved is None else saved
             if store is not None and saved is None:
-                store.save_arrays(_file_name(name), {"scores": found[name]})
+                store.save_arrays(_file_name(name), {_SCORES: found[name]})
         report("done", 1.0)
         result = self.attack.score(
             self.texts, found=found, claimed_epsilon=self.claimed_epsilon
         )
-        return {"kind": "membership", **result.to_json(), "texts": self.texts.sizes}
+        return {
+            "kind": "membership",
+            **result.to_json(),
+            "texts": self.texts.sizes,
+            "synthetic_sha256": self.release,
+        }
 
     def show(self, result: Mapping[str, Any]) -> None:
         """Prints a table and what it means."""
@@ -201,7 +210,7 @@ class MembershipAudit:
             shutil.rmtree(self.progress)
             RunStore(self.progress).claim(self._records())
         store = RunStore(self.progress / "scores")
-        done = sum(store.arrays(_file_name(name)) is not None for name in steps)
+        done = sum(_saved(store, name) is not None for name in steps)
         if done:
             say(f"going on: {done} attacks were done before.")
         return store
@@ -299,6 +308,15 @@ def _show(found: AuditResult) -> None:
     console.print(table)
     for words in (found.verdict(), found.setting()):
         console.print(f"\n{words}", soft_wrap=True, markup=False)
+
+
+def _saved(store: Any, attack: str) -> np.ndarray | None:
+    """Scores of before; None without any, or where their file is damaged."""
+    try:
+        arrays = store.arrays(_file_name(attack))
+    except InputError:
+        return None
+    return None if arrays is None else arrays.get(_SCORES)
 
 
 def _file_name(attack: str) -> str:

@@ -117,7 +117,9 @@ class ReportInputs:
                         "the records that the run was made of."
                     )
             return cls(released, _model_of(public), files)
-        held_out = None if non_members is None else _read(non_members, released)
+        held_out = None
+        if non_members is not None:
+            held_out = _declared(_read(non_members, released), files)
         comparable(real, released.synthetic, held_out)
         budget = budget_of(source)
         return cls(released, _model_of(public), files, real, held_out, budget)
@@ -149,9 +151,7 @@ def _records(
             raise
         say(f"usefulness and copies are left out, or give --members. {error}")
         return None, None
-    if files.config.get("labels"):
-        data = _declared(data, files.config["labels"])
-    return data, source
+    return _declared(data, files), source
 
 
 def _read(
@@ -164,14 +164,14 @@ def _read(
     return read_private(file, **columns, format=format)
 
 
-def _declared(data: TextDataset, names: list[str]) -> TextDataset:
-    """The records that the run learnt from: those of the declared labels."""
-    known = set(names)
+def _declared(data: TextDataset, files: InternalFiles) -> TextDataset:
+    """The records that a run learns from: those of the declared labels."""
+    known = set(files.config.get("labels") or data.labels)
     kept = [i for i, label in enumerate(data.labels) if label in known]
     if not kept:
         raise InputError(
             f"Expected a record with one of the {len(known)} declared labels, received "
-            "none. Give the file that the run was made of."
+            "none. Give the file that the run was made of, or others like it."
         )
     return data.select(kept)
 

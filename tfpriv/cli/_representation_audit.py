@@ -19,7 +19,7 @@ from tfpriv.cli._representation_run import (
     read_config,
     records,
 )
-from tfpriv.cli.rmat_attack import make_attack
+from tfpriv.cli.rmat_attack import check_parts, make_attack
 from tfpriv.cli.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ class RepresentationAudit:
             opened: keeps the run locked.
 
         Raises:
-            InputError: no finished run, or other records than the run's.
+            InputError: no finished run, other records than the run's, or a test part
+                with one private label.
         """
         options.refuse("non_members", "reference", "attacks", "delta")
         run = read_config(options.directory)
@@ -79,9 +80,11 @@ class RepresentationAudit:
         folder = opened.enter_context(
             RunFolder(options.directory, records(data), {"command": COMMAND})
         )
+        parts = parts_of(data, run["split_key"])
+        check_parts(parts)
         return cls(
             data=data,
-            parts=parts_of(data, run["split_key"]),
+            parts=parts,
             model=load_model(options.directory),
             output=folder.internal / "audit.json",
             private=(source,),

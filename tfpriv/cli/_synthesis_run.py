@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from tfpriv._errors import InputError
 from tfpriv.cli.synthesize import SOURCE
 
 if TYPE_CHECKING:
+    from tfpriv.accounting.verification import Statement
     from tfpriv.datasets import TextDataset
 
 _GO_ON = "Give its `tfpriv synthesize` command again to go on."
@@ -26,16 +28,14 @@ class SynthesisRun:
         label: name of the label column.
         labels: label names that were declared; records with others were left out.
             None where they were found.
-        epsilon: what its release is said to guarantee; may be infinite.
-        delta: beside it.
+        statement: what its release is said to guarantee.
     """
 
     path: Path
     text: str
     label: str
     labels: tuple[str, ...] | None
-    epsilon: float
-    delta: float
+    statement: Statement
 
     @classmethod
     def read(cls, path: Path) -> SynthesisRun:
@@ -75,7 +75,23 @@ class SynthesisRun:
                 f"{path}, whose internal/model/model.json is another's. Use the tfpriv "
                 "that wrote it."
             ) from None
-        return cls(path, text, label, labels, statement.epsilon, statement.delta)
+        return cls(path, text, label, labels, statement)
+
+    @property
+    def delta(self) -> float:
+        """Delta of the statement."""
+        return self.statement.delta
+
+    def epsilon(self, delta: float) -> float:
+        """What the same events cost at a delta; infinite where that is no claim."""
+        from tfpriv import accounting
+
+        if delta == self.delta:
+            return self.statement.epsilon
+        if not delta:
+            return math.inf
+        event = self.statement.event()
+        return accounting.epsilon(event, delta, self.statement.accountant)
 
     @property
     def source(self) -> tuple[Path | None, str | None]:
@@ -92,13 +108,22 @@ class SynthesisRun:
         return self.path / "release" / "synthetic.csv"
 
     def used(self, records: TextDataset) -> TextDataset:
-        """The records that the run learnt from: those of the declared labels."""
+        """The records that a run learns from: those of the declared labels.
+
+        Raises:
+            InputError: there is none.
+        """
         if self.labels is None:
             return records
         known = set(self.labels)
-        return records.select(
-            place for place, label in enumerate(records.labels) if label in known
-        )
+        kept = [place for place, name in enumerate(records.labels) if name in known]
+        if not kept:
+            raise InputError(
+                f"Expected a record with one of the {len(known)} labels that the run "
+                f"in {self.path} was told, received none among {len(records)}. Give "
+                "records of the same kind."
+            )
+        return records.select(kept)
 
 
 def _json(path: Path) -> Any:

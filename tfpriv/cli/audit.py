@@ -91,7 +91,7 @@ def audit(
         typer.Option(
             "--claimed-epsilon",
             metavar="E",
-            help="What --synthetic is said to guarantee.",
+            help="What --synthetic is said to guarantee at --delta.",
         ),
     ] = None,
     delta: Annotated[

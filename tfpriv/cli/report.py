@@ -125,8 +125,9 @@ def report(
         else:
             result, page = _internal_page(inputs, seed, networks, embeddings)
         path = directory / ("release" if release else "internal") / _FILE
+        html = page.render()
         with atomic_write(path, mode=PUBLIC if release else PRIVATE) as file:
-            file.write(page.render())
+            file.write(html)
     if as_json:
         print_json({"report": str(path), **result})
         return

@@ -84,11 +84,7 @@ def attack(
             RunFolder(directory, records(data), {"command": COMMAND})
         )
         parts = parts_of(data, run["split_key"])
-        if len(parts.test.private_names) < 2:
-            raise InputError(
-                "Expected at least two private labels in the test part, received one: "
-                "there is nothing to guess. Give more records."
-            )
+        check_parts(parts)
         model = load_model(directory)
         opened = opened.pop_all()
     with opened:
@@ -102,6 +98,19 @@ def attack(
     else:
         show_attack(found)
         typer.echo(f"\nWrote {path}: it was found in private records and stays inside.")
+
+
+def check_parts(parts: Splits) -> None:
+    """Refuses parts of a run in which there is nothing to guess.
+
+    Raises:
+        InputError: the test part has one private label.
+    """
+    if len(parts.test.private_names) < 2:
+        raise InputError(
+            "Expected at least two private labels in the test part, received one: "
+            "there is nothing to guess. Give more records."
+        )
 
 
 def make_attack(attackers: str | None, seed: int) -> AttributeInferenceAttack:

@@ -6,8 +6,8 @@ on the training loop of `network.py`. `utility.py` puts real and synthetic rows
 beside one another, with intervals; `mixtures.py` adds the ones to the others in steps.
 
 `quality.py` measures a text without a task: `text_statistics.py` (sizes, diversity),
-`text_quality.py` (how much it looks like language), `copied_runs.py` (what is copied),
-`divergence.py` on `embeddings.py` (how far it is from real text).
+`text_quality.py` (how much it looks like language), `divergence.py` on
+`embeddings.py` (how far it is from real text).
 
 `report.py` makes one page of a run: `report_run.py` reads it, `report_guarantee.py`,
 `report_text.py` and `report_attacks.py` are its chapters, `report_plots.py` its
@@ -23,7 +23,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfpriv.evaluation.copied_runs import CopiedRuns
     from tfpriv.evaluation.divergence import mauve
     from tfpriv.evaluation.downstream import Classifier, evaluate, measure, summarise
     from tfpriv.evaluation.embeddings import minilm_embeddings
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Classifier",
-    "CopiedRuns",
     "LogisticRegressionClassifier",
     "NetworkClassifier",
     "PublicPerplexity",
@@ -59,7 +57,6 @@ __all__ = [
 
 _HOMES = {
     "Classifier": "downstream",
-    "CopiedRuns": "copied_runs",
     "LogisticRegressionClassifier": "logistic_regression",
     "NetworkClassifier": "network",
     "PublicPerplexity": "text_quality",

@@ -10,9 +10,8 @@ import numpy as np
 
 from tfpriv._errors import InputError
 from tfpriv._validation import integer
-from tfpriv.attacks.near_copies import nearest_texts
+from tfpriv.attacks.near_copies import nearest_texts, runs_at_tokens
 from tfpriv.datasets import TextDataset
-from tfpriv.evaluation.copied_runs import CopiedRuns
 from tfpriv.evaluation.divergence import Divergence, mauve
 from tfpriv.evaluation.text_quality import PublicPerplexity
 from tfpriv.evaluation.text_statistics import TextStatistics, word_distance
@@ -59,17 +58,16 @@ class Overlap:
         Exact, in memory for the texts and a piece of the private rows.
         """
         tokenize = Tokenizer().tokenize
-        similarity = nearest_texts(
-            [tokenize(text) for text in texts], map(tokenize, private)
-        ).similarity
-        runs = CopiedRuns(texts).add(private)
-        longest = runs.longest
-        sizes = runs.lengths
+        tokens = [tokenize(text) for text in texts]
+        similarity = nearest_texts(tokens, map(tokenize, private)).similarity
+        runs = runs_at_tokens(tokens, map(tokenize, private))
+        longest = np.array([own.max(initial=0) for own in runs], np.int64)
+        sizes = np.array([len(own) for own in runs], np.int64)
         return cls(
             rows=len(texts),
             longest=int(longest.max(initial=0)),
             mean=float(longest.mean()) if len(longest) else 0.0,
-            shares={n: runs.share(n) for n in _ORDERS},
+            shares={n: share_of_ngrams(runs, n) for n in _ORDERS},
             whole=int(((longest == sizes) & (sizes >= 2)).sum()),
             nearest=float(similarity.max(initial=0.0)),
             nearest_mean=float(similarity.mean()) if len(similarity) else 0.0,
@@ -80,6 +78,17 @@ class Overlap:
         """Returns the fields as plain JSON."""
         shares = {str(n): share for n, share in self.shares.items()}
         return {**dataclasses.asdict(self), "shares": shares}
+
+
+def share_of_ngrams(runs: Sequence[np.ndarray], n: int) -> float:
+    """Returns the share of some texts' n-grams that other texts have; 0 of none.
+
+    Args:
+        runs: of each text, from `runs_at_tokens`.
+        n: tokens.
+    """
+    whole = [own[: len(own) - n + 1] for own in runs if len(own) >= n]
+    return float((np.concatenate(whole) >= n).mean()) if whole else 0.0
 
 
 @dataclasses.dataclass(frozen=True)

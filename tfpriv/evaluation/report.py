@@ -134,7 +134,9 @@ def internal_page(
     made_by = "tfpriv audit DIR --members FILE --non-members FILE."
     if not text:
         made_by = "tfpriv audit DIR."
-    attacks, figures = report_attacks.attacks(files, made_by)
+    attacks, figures = report_attacks.attacks(
+        files, made_by, release.digests.get("synthetic.csv")
+    )
     summary = [report_guarantee.guarantee_figure(statement)]
     sections = [
         report_guarantee.guarantee(release),

@@ -19,16 +19,30 @@ _MOST_CURVES = 4
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
 
 
-def attacks(files: InternalFiles, made_by: str) -> tuple[Section, list[Figure]]:
+def attacks(
+    files: InternalFiles, made_by: str, release: str | None = None
+) -> tuple[Section, list[Figure]]:
     """Returns the chapter, and what of it goes into the summary.
 
     Args:
         files: of the run.
         made_by: the command that makes attacks on such a run.
+        release: SHA-256 of the released text; None where none is released.
     """
     blocks: list[Block] = []
     figures: list[Figure] = []
     for name, value in _found(files):
+        of = value.get("synthetic_sha256", release) if name == "membership" else release
+        if of != release:
+            blocks.append(
+                Paragraph(
+                    f"The audit that was made is of another synthetic text ({of}) than "
+                    f"the one that is released now: it is not shown. Make it again: "
+                    f"{made_by}",
+                    "warning",
+                )
+            )
+            continue
         try:
             show = _SHOWN[name]
             found, figure = show(value)
@@ -36,7 +50,8 @@ def attacks(files: InternalFiles, made_by: str) -> tuple[Section, list[Figure]]:
             blocks.append(_unreadable(name))
             continue
         blocks += found
-        figures.append(figure)
+        if figure.title not in {other.title for other in figures}:
+            figures.append(figure)
     blocks += [_unreadable(name) for name in files.damaged if name in _WRITTEN_BY]
     if not blocks:
         blocks.append(
@@ -49,14 +64,19 @@ def attacks(files: InternalFiles, made_by: str) -> tuple[Section, list[Figure]]:
 
 
 def _found(files: InternalFiles) -> list[tuple[str, dict[str, Any]]]:
-    """Results by what they are; of the attribute attack the later one is shown."""
+    """Results by what they are; an attribute attack that found a leak comes first.
+
+    `tfpriv audit` and `tfpriv rmat attack` may have seen other releases and other
+    numbers of them: neither stands for the other.
+    """
     audit = files.audit or {}
     found: list[tuple[str, dict[str, Any]]] = []
-    if files.audit is not None and "attribute_inference" not in audit:
+    if files.audit is not None and not {"attribute_inference", "inversion"} & {*audit}:
         found.append(("membership", audit))
-    attribute = audit.get("attribute_inference") or files.attribute_attack
-    if attribute is not None:
-        found.append(("attribute inference", attribute))
+    made = (audit.get("attribute_inference"), files.attribute_attack)
+    attributes = [value for value in made if value is not None]
+    attributes.sort(key=lambda v: not (isinstance(v, dict) and v.get("leaks")))
+    found += [("attribute inference", value) for value in attributes]
     if audit.get("inversion") is not None:
         found.append(("inversion", audit["inversion"]))
     return found
@@ -89,10 +109,10 @@ def _membership(value: dict[str, Any]) -> tuple[list[Block], Figure]:
         for score in result.scores
     ]
     worst_first = sorted(result.scores, key=lambda s: -s.auc.value)
-    tone = "warning" if result.succeeds else "plain"
+    tone = "warning" if result.succeeds or result.groups_differ else "plain"
     blocks: list[Block] = [
         Paragraph(result.verdict(), tone),
-        roc_picture(worst_first[:_MOST_CURVES]),
+        roc_picture(worst_first[:_MOST_CURVES], of=len(worst_first)),
         Table(
             columns,
             rows,

@@ -181,13 +181,13 @@ def reproduce(
         versions: of the libraries that made this page.
     """
     blocks: list[Block] = [Lines(commands, "Commands:")]
-    blocks.append(
-        Paragraph(
+    text = "They read the released files alone: the same files give the same page."
+    if settings is not None:
+        text = (
             "The noise is fresh each time and has no seed: the same commands make "
-            "another release of the same kind, which costs again.",
-            "note",
+            "another release of the same kind, which costs again."
         )
-    )
+    blocks.append(Paragraph(text, "note"))
     rows = [(name, digest) for name, digest in release.digests.items()]
     blocks.append(
         Table(("File", "SHA-256"), rows, "The files that this page describes.", words=2)

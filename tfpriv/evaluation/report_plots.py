@@ -62,10 +62,13 @@ def lengths_picture(sets: Mapping[str, Sequence[int]]) -> Picture:
         axes.set_xlim(-0.5, last + 0.5)
         _legend(axes, len(sets))
 
-    means = ", ".join(
-        f"{name} {_mean(counts):.1f} tokens on average" for name, counts in sets.items()
+    medians = ", ".join(
+        f"{name} {_median(counts)} tokens (median)" for name, counts in sets.items()
     )
-    return _picture(draw, 2.6, f"Lengths of texts: {means}.", "Length of the texts.")
+    caption = "Length of the texts."
+    if any(last + 1 == len(counts) and counts[last] for counts in sets.values()):
+        caption = f"Length of the texts; the last bar is of {last} tokens and more."
+    return _picture(draw, 2.6, f"Lengths of texts: {medians}.", caption)
 
 
 def words_picture(rows: Sequence[tuple[str, float, float | None]]) -> Picture:
@@ -90,6 +93,7 @@ def words_picture(rows: Sequence[tuple[str, float, float | None]]) -> Picture:
                 label="real",
             )  # fmt: skip
         axes.set_yticks(places, [_plain(row[0]) for row in rows])
+        axes.set_ylim(-0.8, len(rows) - 0.2)
         axes.grid(axis="y", visible=False)
         axes.set_xlabel("% of all tokens")
         axes.set_xlim(left=0)
@@ -98,7 +102,7 @@ def words_picture(rows: Sequence[tuple[str, float, float | None]]) -> Picture:
     beside = ", with their share in the real texts" if rows and rows[0][2] else ""
     return _picture(
         draw,
-        0.6 + 0.19 * len(rows),
+        max(1.6, 0.6 + 0.19 * len(rows)),
         f"The {len(rows)} most frequent synthetic words{beside}.",
         f"The most frequent words of the synthetic text{beside}.",
     )
@@ -157,11 +161,18 @@ def areas_picture(rows: Sequence[tuple[str, Estimate]], bound: float | None) -> 
     )
 
 
-def roc_picture(scores: Sequence[MembershipScore]) -> Picture:
+def roc_picture(scores: Sequence[MembershipScore], *, of: int | None = None) -> Picture:
     """ROC curves of membership attacks on two log axes.
 
     The bars are the intervals of the true positive rates that the audit gives.
+
+    Args:
+        scores: whose curves are drawn, the largest AUC first.
+        of: how many attacks there were; None is these.
     """
+    some = ""
+    if of is not None and of > len(scores):
+        some = f" of the {len(scores)} of {of} attacks with the largest AUC"
     fewest = max(score.non_members for score in scores)
     least = min(1e-3, 1 / max(fewest, 2)) / 1.5
 
@@ -187,8 +198,8 @@ def roc_picture(scores: Sequence[MembershipScore]) -> Picture:
         draw,
         3.6 + 0.2 * len(scores),
         f"ROC curves of membership attacks on logarithmic axes. {named}.",
-        "ROC curves on logarithmic axes; bars are intervals at false positive rates "
-        "of 1 % and .1 %. A curve along the dotted line tells nothing.",
+        f"ROC curves{some} on logarithmic axes; bars are intervals at false positive "
+        "rates of 1 % and .1 %. A curve along the dotted line tells nothing.",
     )
 
 
@@ -259,7 +270,15 @@ def _legend(axes: Axes, columns: int) -> None:
 
 
 def _plain(token: str) -> str:
-    """A token that Matplotlib shows as it is: a dollar would begin a formula."""
+    """A token that Matplotlib shows as it is: a dollar would begin a formula.
+
+    What its font does not have would all be the same box: it is named by its number.
+    """
+    from matplotlib.font_manager import findfont, get_font
+
+    known = get_font(findfont(_STYLE["font.family"])).get_char_index
+    if not all(map(known, map(ord, token))):
+        return " ".join(f"U+{ord(character):04X}" for character in token)
     return token.replace("$", r"\$")
 
 
@@ -267,8 +286,10 @@ def _nth(values: Sequence[Any], number: int) -> Any:
     return values[number % len(values)]
 
 
-def _mean(counts: Sequence[int]) -> float:
-    return float(np.average(np.arange(len(counts)), weights=counts))
+def _median(counts: Sequence[int]) -> str:
+    """The median length; not a mean, since the last count is of all longer texts."""
+    middle = int(np.searchsorted(np.cumsum(counts), sum(counts) / 2))
+    return f"{middle} or more" if middle and middle == len(counts) - 1 else str(middle)
 
 
 def _last(values: Sequence[float | None]) -> str:

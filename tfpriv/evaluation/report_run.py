@@ -189,8 +189,14 @@ def _read_synthetic(path: Path, run: Path) -> tuple[TextDataset, int]:
             f"Expected a run that has ended, received {run} without "
             "release/synthetic.csv. Give its `tfpriv synthesize` command again."
         )
-    with path.open(encoding="utf-8", newline="") as file:
-        header = next(csv.reader(file), [])
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            header = next(csv.reader(file), [])
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(
+            f"Expected {path} as the run wrote it, received no CSV in UTF-8. Give the "
+            "run's `tfpriv synthesize` command again."
+        ) from None
     if len(header) != 2:
         raise InputError(
             f"Expected {path} with a text and a label column, received {len(header)} "
@@ -200,6 +206,13 @@ def _read_synthetic(path: Path, run: Path) -> tuple[TextDataset, int]:
         warnings.simplefilter("ignore")  # what is left out is counted instead
         rows = read_table(path, text=header[0], label=header[1])
     return rows, rows.provenance["rows"] - len(rows)
+
+
+def _names(labels: Any) -> bool:
+    """Whether these are names of labels, or None."""
+    if labels is None:
+        return True
+    return isinstance(labels, list) and all(isinstance(name, str) for name in labels)
 
 
 def _config(path: Path, run: Path, kind: str) -> dict[str, Any]:
@@ -212,7 +225,7 @@ def _config(path: Path, run: Path, kind: str) -> dict[str, Any]:
         ) from None
     except (ValueError, RecursionError):
         config = None
-    if not isinstance(config, dict):
+    if not isinstance(config, dict) or not _names(config.get("labels")):
         raise InputError(
             f"Expected the settings of a run in {path}, received a damaged file."
         )

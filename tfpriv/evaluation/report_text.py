@@ -54,9 +54,10 @@ def quality(measured: TextQuality, *, model: str = "") -> Section:
     blocks: list[Block] = [
         Table(columns, rows, "Diversity and fluency of the texts."),
         Paragraph(
-            f"Distinct n-grams and self-BLEU are counted on {synthetic.sample:,} texts "
-            "of each side, since they change with the number of texts. High self-BLEU "
-            "and few distinct n-grams mean that the texts repeat each other.",
+            f"Distinct n-grams and self-BLEU are counted on {synthetic.sample:,} texts"
+            f"{' of each side' if real is not None else ''}, since they change with "
+            "the number of texts. High self-BLEU and few distinct n-grams mean that "
+            "the texts repeat each other.",
             "note",
         ),
     ]

@@ -125,7 +125,10 @@ def measure_utility(
 
     def estimate(hits: np.ndarray) -> Estimate:
         return Estimate.combine(
-            hits.mean(axis=1), weights @ hits.mean(axis=0), confidence=confidence
+            hits.mean(axis=1),
+            weights @ hits.mean(axis=0),
+            confidence=confidence,
+            rows=len(test),
         )
 
     runs = {name: [0] if name == "LR" else list(seeds) for name in names}
@@ -254,7 +257,10 @@ def _difference(
     """As `Estimate.combine`, of a number in [-1, 1]: shifted there and back."""
     moved = (differences + 1) / 2
     found = Estimate.combine(
-        moved.mean(axis=1), weights @ moved.mean(axis=0), confidence=confidence
+        moved.mean(axis=1),
+        weights @ moved.mean(axis=0),
+        confidence=confidence,
+        rows=moved.shape[1],
     )
     return Estimate(2 * found.value - 1, 2 * found.low - 1, 2 * found.high - 1)
 
@@ -267,4 +273,6 @@ def _consistency(
     right = _right(LogisticRegressionClassifier().fit(real), synthetic)
     share = right.mean()
     drawn = np.random.default_rng(0).binomial(len(right), share, resamples)
-    return Estimate.combine([share], drawn / len(right), confidence=confidence)
+    return Estimate.combine(
+        [share], drawn / len(right), confidence=confidence, rows=len(right)
+    )
