@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -314,7 +313,8 @@ def write_plot(path: Path, found: dict[str, Any]) -> None:
             axes.errorbar(
                 [first + i + 0.08 * (shift - 1) for i in range(len(group))],
                 [x.mean for x in found_there],
-                yerr=[0 if math.isnan(x.half) else x.half for x in found_there],
+                # Of one seed there is none, and NaN draws none.
+                yerr=[x.half for x in found_there],
                 fmt=style,
                 color=colour,
                 capsize=3,

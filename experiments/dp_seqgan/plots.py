@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +85,8 @@ def _accuracy(axes: Any, found: Found) -> bool:
             places,
             [i.mean for i in intervals],
             0.34,
-            yerr=[0 if math.isnan(i.half) else i.half for i in intervals],
+            # Of one seed there is none, and NaN draws none.
+            yerr=[i.half for i in intervals],
             capsize=3,
             color=f"C{number}",
             label=name,
@@ -103,8 +103,8 @@ def _accuracy(axes: Any, found: Found) -> bool:
     labels = [ARMS[arm].title.replace(", ", ",\n") for arm in shown]
     axes.set_xticks(range(len(shown)), labels, fontsize="small")
     axes.set_ylabel("accuracy on S3")
-    axes.set_ylim(0.5, 1.0)
-    axes.legend(fontsize="small")
+    axes.set_ylim(0.5, 1.05)
+    axes.legend(fontsize="small", loc="upper center", ncols=3)
     return True
 
 
