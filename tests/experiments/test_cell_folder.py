@@ -71,6 +71,10 @@ def settings_today(name):
         from experiments.rmat_tables.__main__ import SETTINGS
 
         return SETTINGS.to_json()
+    elif name == "growth":
+        from experiments.growth.__main__ import ROWS
+
+        return {"rows": ROWS, "quick": False}
     else:
         from experiments.dp_seqgan.settings import Settings
 
