@@ -1,8 +1,8 @@
 """SeqGAN: sequence generation by policy gradient on a discriminator.
 
 `generator.py` is the file to read first, then `seqgan.py`. `Generator` (LSTM) and
-`Discriminator` (TextCNN) are Keras models; `SeqGAN` trains them; `rewards` and
-`rollout` say what a token was worth; `DiscriminatorStep` is the seam through which
+`Discriminator` (TextCNN) are Keras models; `SeqGAN` trains them; `rewards`, `rollout`
+and `scores` say what a token was worth; `DiscriminatorStep` is the seam through which
 a differentially private update enters; `make_oracle` is the judge of SeqGAN's
 synthetic-data experiment.
 
