@@ -124,6 +124,8 @@ def test_json_rebuilds_the_statement_and_recomputes_epsilon(reads):
         {"events": [{"name": "x"}]},
         {"events": None},
         {"unit": ...},
+        {"unit": None},
+        {"adjacency": 5},
     ],
 )
 def test_json_that_is_no_statement_is_refused(change):

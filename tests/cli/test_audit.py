@@ -430,6 +430,20 @@ def test_a_claim_is_that_of_the_delta_that_is_asked_for(tiny, run, made, others)
     assert at["0"] == {"epsilon": None, "delta": 0.0}
 
 
+def test_a_statement_that_was_written_over_is_said_to_be(tiny, run, made, others):
+    line = ["audit", made, "--non-members", others, *ATTACKS, "--json"]
+    code, out, err = run(*line)
+    assert (code, "states otherwise" in err) == (0, False)
+    claimed = json.loads(out)["claimed"]
+    file = made / "release" / "privacy.json"
+    recorded = json.loads(file.read_text())
+    file.write_text(json.dumps(recorded | {"epsilon": 0.01}))
+    code, out, err = run(*line)
+    assert code == 0
+    assert "states otherwise than its events give: epsilon: recorded 0.01" in err
+    assert json.loads(out)["claimed"] == claimed
+
+
 def test_an_audit_names_the_release_that_it_is_of(run, line, copied):
     code, out, err = run(*line, *ATTACKS, "--json")
     assert code == 0, err

@@ -100,7 +100,8 @@ class PrivacyStatement:
             statement then has the epsilon for all the records of one as well.
 
     Raises:
-        InputError: a bad delta or accountant, or no list of `PrivateRead`.
+        InputError: a bad delta, accountant, unit or adjacency, or no list of
+            `PrivateRead`.
     """
 
     def __init__(
@@ -123,6 +124,9 @@ class PrivacyStatement:
                 raise InputError(
                     f"Expected a list of PrivateRead, received {type(read).__name__}."
                 )
+        for name, word in (("unit", unit), ("adjacency", adjacency)):
+            if not isinstance(word, str) or not word:
+                raise InputError(f"Expected a name for {name}, received {word!r}.")
         self.delta = float(delta)
         self.accountant = accountant
         self.unit = unit

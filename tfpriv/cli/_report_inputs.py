@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tfpriv._errors import InputError
 from tfpriv.cli._common import say, warn
 from tfpriv.cli._data_budget import budget_of
+from tfpriv.cli._declared_labels import of_declared_labels
 from tfpriv.cli.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -119,7 +120,9 @@ class ReportInputs:
             return cls(released, _model_of(public), files)
         held_out = None
         if non_members is not None:
-            held_out = _declared(_read(non_members, released), files)
+            held_out = of_declared_labels(
+                _read(non_members, released), _declared(files), directory
+            )
         comparable(real, released.synthetic, held_out)
         budget = budget_of(source)
         return cls(released, _model_of(public), files, real, held_out, budget)
@@ -151,7 +154,7 @@ def _records(
             raise
         say(f"usefulness and copies are left out, or give --members. {error}")
         return None, None
-    return _declared(data, files), source
+    return of_declared_labels(data, _declared(files), directory), source
 
 
 def _read(
@@ -164,16 +167,8 @@ def _read(
     return read_private(file, **columns, format=format)
 
 
-def _declared(data: TextDataset, files: InternalFiles) -> TextDataset:
-    """The records that a run learns from: those of the declared labels."""
-    known = set(files.config.get("labels") or data.labels)
-    kept = [i for i, label in enumerate(data.labels) if label in known]
-    if not kept:
-        raise InputError(
-            f"Expected a record with one of the {len(known)} declared labels, received "
-            "none. Give the file that the run was made of, or others like it."
-        )
-    return data.select(kept)
+def _declared(files: InternalFiles) -> list[str] | None:
+    return files.config.get("labels") or None
 
 
 def _model_of(file: Path | None) -> PublicPerplexity | None:

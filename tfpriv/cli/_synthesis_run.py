@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfpriv._errors import InputError
+from tfpriv.cli._common import warn
+from tfpriv.cli._declared_labels import of_declared_labels
 from tfpriv.cli.synthesize import SOURCE
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ class SynthesisRun:
             InputError: there is no run, its release is not there yet, or another
                 version wrote it.
         """
-        from tfpriv.accounting.verification import read_statement
+        from tfpriv.accounting.verification import differences, read_statement
 
         if not (path / "internal").is_dir():
             raise InputError(
@@ -63,7 +65,13 @@ class SynthesisRun:
                     f"Expected a run that has ended, received {path} without {name}. "
                     f"{_GO_ON}"
                 )
-        statement = read_statement(_json(path / "release" / "privacy.json"))
+        recorded = _json(path / "release" / "privacy.json")
+        statement = read_statement(recorded)
+        for fault in differences(recorded, statement)[:1]:
+            warn(
+                f"{path}/release/privacy.json states otherwise than its events give: "
+                f"{fault}. The claim is taken from the events."
+            )
         config = _json(path / "internal" / "model" / "model.json")
         try:
             text, label = map(str, config["columns"])
@@ -113,17 +121,7 @@ class SynthesisRun:
         Raises:
             InputError: there is none.
         """
-        if self.labels is None:
-            return records
-        known = set(self.labels)
-        kept = [place for place, name in enumerate(records.labels) if name in known]
-        if not kept:
-            raise InputError(
-                f"Expected a record with one of the {len(known)} labels that the run "
-                f"in {self.path} was told, received none among {len(records)}. Give "
-                "records of the same kind."
-            )
-        return records.select(kept)
+        return of_declared_labels(records, self.labels, self.path)
 
 
 def _json(path: Path) -> Any:

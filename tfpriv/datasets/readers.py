@@ -208,7 +208,7 @@ def assemble(
             raise InputError(
                 f"Expected at most {max_chars} characters in column {text!r} of "
                 f"{source.row} {place} of {source.name}, received more. "
-                "Raise max_chars, or cut the text."
+                "Cut the text; in Python a larger max_chars takes it whole."
             )
         for name, cell in zip(ties, mended[len(mended) - len(ties) :], strict=True):
             kept = _strip(cell)
