@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import pytest
 
 pytest.importorskip("apache_beam")
@@ -24,6 +22,3 @@ def twin(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def state(tmp_path, monkeypatch):
     monkeypatch.setenv("TFPRIV_STATE_DIR", str(tmp_path / "state"))
-    yield
-    # The command switches logging off, for its process: here other tests go on.
-    logging.disable(logging.NOTSET)

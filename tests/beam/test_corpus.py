@@ -280,6 +280,14 @@ def test_bad_arguments_are_refused_before_work(refused, model, table, tmp_path, 
     assert re.search(word, refused(*line))
 
 
+def test_logging_is_as_it_was_before(refused, model, table, tmp_path):
+    import logging
+
+    before = logging.root.manager.disable
+    refused("--input", table, "--model", model, "--output", tmp_path)
+    assert logging.root.manager.disable == before
+
+
 def test_nothing_is_left_if_no_record_can_be_released(refused, model, tmp_path):
     source = tmp_path / "mine.jsonl"
     source.write_text("no json\n" * 5)

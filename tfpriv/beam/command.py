@@ -32,6 +32,7 @@ _NAME = "python -m tfpriv.beam"
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
+    disabled = logging.root.manager.disable
     try:
         return _run(sys.argv[1:] if arguments is None else list(arguments))
     except KeyboardInterrupt:
@@ -49,6 +50,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # The text of an error that nobody foresaw may quote a private cell.
         kind = type(error).__name__
         return _fail(f"unexpected {kind}. TFPRIV_DEBUG=1 shows more.", 1)
+    finally:
+        logging.disable(disabled)
 
 
 class _Parser(argparse.ArgumentParser):
