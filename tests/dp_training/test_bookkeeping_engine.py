@@ -13,7 +13,7 @@ import tensorflow as tf
 from keras import layers
 
 from tests.dp_training import models
-from tfpriv.dp_training import make_engine
+from tfpriv.dp_training import bookkeeping_engine, make_engine
 from tfpriv.dp_training.bookkeeping_engine import BookkeepingEngine
 from tfpriv.dp_training.closed_forms import outer_products
 from tfpriv.dp_training.closed_forms.uses import NoClosedForm
@@ -461,6 +461,39 @@ def test_many_products_are_added_in_float64():
     exact = (wide / np.linalg.norm(wide, axis=1, keepdims=True)).sum(axis=0)
     narrow, careful = (np.abs(sums(n) - exact).max() for n in (100, 8000))
     assert careful <= narrow <= 1e-6
+
+
+@pytest.mark.parametrize(("expected", "tried"), [(64, 66), (32, 32), (None, 66)])
+def test_steps_of_few_examples_go_through_small_blocks(expected, tried, monkeypatch):
+    """And add up to the same, however many examples one has."""
+    sizes = []
+    made = bookkeeping_engine.ExampleBlock
+
+    def noted(losses, variables, clip, key, rows):
+        sizes.append(rows)
+        return made(losses, variables, clip, key, rows)
+
+    monkeypatch.setattr(bookkeeping_engine, "ExampleBlock", noted)
+    options = {} if expected is None else {"expected_step": expected}
+    engine = BookkeepingEngine(
+        models.linear(3), models.linear_loss, 1.0, 256, **options
+    )
+    for count in (1, 15, 16, 17, 31, 32, 33, 47, 48, 49, 65, 66, 67, 130):
+        kernel, _ = engine.clipped_sum((tf.ones((140, 3)),), tf.range(140) < count)
+        np.testing.assert_allclose(kernel[:, 0], [count / 2] * 3, rtol=1e-6)
+    assert sizes[0] == tried
+
+
+def test_rows_added_in_one_float32_product_divide_every_size_of_a_block():
+    for large, small in (
+        *bookkeeping_engine._BLOCK_SIZES,
+        *bookkeeping_engine._BLOCK_SIZES_OF_FEW,
+    ):
+        for positions in range(2, 130):
+            rows = outer_products.OuterProducts(
+                tf.zeros([large, positions, 1]), tf.zeros([large, positions, 1]), (1, 1)
+            )._rows_at_once
+            assert large % rows == small % rows == 0
 
 
 def flat(size: int) -> keras.Model:

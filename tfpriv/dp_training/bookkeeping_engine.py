@@ -27,10 +27,13 @@ _LOG = logging.getLogger(__name__)
 
 # Examples that go through the model together: blocks of one or two fixed sizes,
 # filled up. Matrix products treat 4, 6, 8, 12, 16 or 48 rows alike, depending on the
-# processor, and the rest of a batch differently; the first large size that serves is
-# used, and the small one beside it for the rest of a batch, where it serves as well.
-# All are multiples of 6: see `OuterProducts`.
+# processor and on the rows that an example has in them, and the rest of a batch
+# differently; the first large size that serves is used, and the small one beside it
+# for the rest of a batch, where it serves as well. Both are multiples of 6 or both of
+# 4: see `OuterProducts`.
 _BLOCK_SIZES = ((66, 18), (72, 24), (48, 24), (24, 12))
+# Where steps usually have so few examples: less is filled up.
+_FEW, _BLOCK_SIZES_OF_FEW = 44, ((32, 16), (36, 12), (40, 24), (24, 12))
 
 
 @register_engine("bookkeeping")
@@ -88,8 +91,11 @@ class BookkeepingEngine(ClippingEngine):
         per_example_loss: PerExampleLoss,
         l2_norm_clip: float,
         largest_step: int = 256,
+        expected_step: int | None = None,
     ) -> None:
-        super().__init__(model, per_example_loss, l2_norm_clip, largest_step)
+        super().__init__(
+            model, per_example_loss, l2_norm_clip, largest_step, expected_step
+        )
         self._keras_variables = list(model.trainable_variables)
         self._blocks: dict[tuple, list[ExampleBlock]] = {}
         self._lock = threading.Lock()
@@ -153,6 +159,8 @@ class BookkeepingEngine(ClippingEngine):
         """The sum over at least one and at most `MOST_ROWS` rows."""
         count = tf.size(rows)
         large, small = blocks[0], blocks[-1]
+        # So many go through small blocks in less time than through a large one.
+        few = 3 * large.rows // (4 * small.rows) * small.rows
 
         def run(block: ExampleBlock, start: tf.Tensor) -> list[tf.Tensor]:
             places = start + tf.range(block.rows)
@@ -161,7 +169,7 @@ class BookkeepingEngine(ClippingEngine):
             return tf.nest.flatten(block.clip(*examples, places < count))
 
         def add_block(start: tf.Tensor, parts: list) -> tuple[tf.Tensor, list]:
-            fits = count - start > small.rows
+            fits = count - start > few
             new = tf.cond(fits, lambda: run(large, start), lambda: run(small, start))
             start += tf.where(fits, large.rows, small.rows)
             return start, [tf.concat(pair, 0) for pair in zip(parts, new, strict=True)]
@@ -178,7 +186,7 @@ class BookkeepingEngine(ClippingEngine):
             )
             return parts
 
-        one_block = (count <= large.rows) & ((count > small.rows) | (small is large))
+        one_block = (count <= large.rows) & (count > few)
         parts = tf.cond(one_block, lambda: run(large, tf.constant(0)), several_blocks)
         *factors, mass, terms = parts
         if not (self._narrow and large.has_narrow_sums):
@@ -217,7 +225,8 @@ class BookkeepingEngine(ClippingEngine):
             return self._blocks.get(key)
 
     def _first_blocks_that_serve(self, key: tuple) -> list[ExampleBlock]:
-        for large_rows, small_rows in _BLOCK_SIZES:
+        few = self.expected_step <= _FEW
+        for large_rows, small_rows in _BLOCK_SIZES_OF_FEW if few else _BLOCK_SIZES:
             large = self._block(key, large_rows)
             try:
                 large.check()

@@ -63,6 +63,8 @@ class ClippingEngine(abc.ABC):
             depend on that example alone.
         l2_norm_clip: float. C, from 2^-64 to 2^64.
         largest_step: int. How many examples may be added up in one step, at most.
+        expected_step: int or None. How many a step usually has, for speed alone;
+            None is `largest_step`.
 
     Raises:
         InputError: if the clip is out of range, the model has no trainable variables
@@ -84,9 +86,12 @@ class ClippingEngine(abc.ABC):
         per_example_loss: PerExampleLoss,
         l2_norm_clip: float,
         largest_step: int = 256,
+        expected_step: int | None = None,
     ) -> None:
+        if expected_step is None:
+            expected_step = largest_step
         _validation.positive(l2_norm_clip=l2_norm_clip)
-        _validation.integer(largest_step=largest_step)
+        _validation.integer(largest_step=largest_step, expected_step=expected_step)
         if largest_step > self.most_examples:
             raise InputError(
                 f"Expected at most {self.most_examples} examples a step for "
@@ -107,6 +112,7 @@ class ClippingEngine(abc.ABC):
         self.model = model
         self.l2_norm_clip = float(l2_norm_clip)
         self.largest_step = int(largest_step)
+        self.expected_step = int(expected_step)
         self._per_example_loss = per_example_loss
         self.variables: list[tf.Variable] = [
             variable.value for variable in model.trainable_variables
@@ -216,6 +222,7 @@ def make_engine_for(
     per_example_loss: PerExampleLoss,
     l2_norm_clip: float,
     largest_step: int,
+    expected_step: int | None = None,
 ) -> ClippingEngine:
     """As `make_engine`, but the loop takes the steps that are too large for `name`."""
     most = engine_class(name).most_examples
@@ -228,7 +235,9 @@ def make_engine_for(
             most,
         )
         name = "loop"
-    return make_engine(name, model, per_example_loss, l2_norm_clip, largest_step)
+    return make_engine(
+        name, model, per_example_loss, l2_norm_clip, largest_step, expected_step
+    )
 
 
 def make_engine(
@@ -237,6 +246,7 @@ def make_engine(
     per_example_loss: PerExampleLoss,
     l2_norm_clip: float,
     largest_step: int = 256,
+    expected_step: int | None = None,
 ) -> ClippingEngine:
     """Builds the engine called `name`; see `ClippingEngine` for the arguments.
 
@@ -244,7 +254,7 @@ def make_engine(
         InputError: if there is no engine of that name, or it refuses the model.
     """
     engine = engine_class(name)
-    return engine(model, per_example_loss, l2_norm_clip, largest_step)
+    return engine(model, per_example_loss, l2_norm_clip, largest_step, expected_step)
 
 
 def engine_class(name: str) -> type[ClippingEngine]:

@@ -29,8 +29,11 @@ class JacobianEngine(ClippingEngine):
         per_example_loss: PerExampleLoss,
         l2_norm_clip: float,
         largest_step: int = 256,
+        expected_step: int | None = None,
     ) -> None:
-        super().__init__(model, per_example_loss, l2_norm_clip, largest_step)
+        super().__init__(
+            model, per_example_loss, l2_norm_clip, largest_step, expected_step
+        )
         self._clipping = StockClipping(l2_norm_clip)
 
     def clipped_sum(

@@ -104,7 +104,12 @@ class DPTrainer:
         self.part = part
         self.steps_taken = 0
         self._make_engine = functools.partial(
-            make_engine_for, engine, model, per_example_loss, plan.l2_norm_clip
+            make_engine_for,
+            engine,
+            model,
+            per_example_loss,
+            plan.l2_norm_clip,
+            expected_step=_expected_step(plan),
         )
         self.engine = self._make_engine(_largest_step(plan))
         if ledger is not None and self.engine.rounding is None:
@@ -319,7 +324,7 @@ def _largest_step(plan: DPSGDPlan, num_records: int | None = None) -> int:
     Without `num_records` there is room for a quarter more than `plan.num_examples`,
     which may be noisy.
     """
-    expected = plan.num_examples if plan.sampling == "full_batch" else plan.batch_size
+    expected = _expected_step(plan)
     if num_records is None:
         expected *= 1.25
     else:
@@ -330,6 +335,10 @@ def _largest_step(plan: DPSGDPlan, num_records: int | None = None) -> int:
         # A place holds one record more than another.
         return math.ceil(expected + plan.batch_size)
     return math.ceil(expected + 8.5 * math.sqrt(expected) + 40)
+
+
+def _expected_step(plan: DPSGDPlan) -> int:
+    return plan.num_examples if plan.sampling == "full_batch" else plan.batch_size
 
 
 def _make_sampler(

@@ -260,7 +260,12 @@ class OuterProducts(GradientForm):
     @property
     def _rows_at_once(self) -> int:
         """How many rows are added up in one float32 product; divides every block."""
-        fitting = (n for n in (6, 3, 2) if n * self.positions <= _MOST_PRODUCTS)
+        rows = int(self.delta.shape[0])
+        fitting = (
+            n
+            for n in (6, 4, 3, 2)
+            if rows % n == 0 and n * self.positions <= _MOST_PRODUCTS
+        )
         return next(fitting, 1)
 
 
