@@ -139,6 +139,11 @@ def regularisation(
     return Interval.of(means)
 
 
+def gap(one: Cell) -> float:
+    """How far D(r) of S1, which a discriminator saw, is above that of S2."""
+    return one["train/mean"] - one["held_out/mean"]
+
+
 def epsilon(cells: Sequence[Cell], arm: str) -> tuple[float | None, float | None]:
     """Of the whole release and of the discriminator alone, the largest over seeds.
 

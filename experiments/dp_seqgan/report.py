@@ -10,6 +10,7 @@ from typing import Any
 from experiments._cells.cell_folder import CellFolder
 from experiments._synthesis.figures import Interval
 from experiments.dp_seqgan import figures, plots, tables
+from experiments.dp_seqgan.explanation import explanation
 from experiments.dp_seqgan.settings import ARMS, CANARY_ARMS, Settings
 from tfpriv._files import PUBLIC, atomic_write, write_json
 
@@ -85,6 +86,7 @@ def markdown(found: dict[str, Any], pictures: Sequence[str]) -> str:
         *tables.augmentation(found),
         *tables.convergence(found),
         *tables.regularisation(found),
+        *explanation(found),
         *tables.canaries(found),
         *tables.targets(found),
         *(f"- {remark}" for remark in found["remarks"]),

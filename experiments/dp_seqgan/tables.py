@@ -254,7 +254,7 @@ def _less(one: Found, first: str, second: str) -> float | None:
 _REGULARISATION = {
     "D on S1": lambda one: one["train/mean"],
     "D on S2": lambda one: one["held_out/mean"],
-    "gap": lambda one: one["train/mean"] - one["held_out/mean"],
+    "gap": figures.gap,
     "S1 taken for real": lambda one: one["train/taken_for_real"],
     "S2 taken for real": lambda one: one["held_out/taken_for_real"],
     "outliers of S1": lambda one: one["train/outliers"],
