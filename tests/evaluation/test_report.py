@@ -7,6 +7,7 @@ import re
 
 import jinja2
 import pytest
+from matplotlib.figure import Figure
 
 from tests.evaluation.run_folders import (
     SECRET,
@@ -20,10 +21,10 @@ from tests.evaluation.run_folders import (
     write,
 )
 from tfpriv.datasets import TextDataset
-from tfpriv.evaluation import report
+from tfpriv.evaluation import report, report_plots
 from tfpriv.evaluation.quality import measure_quality
 from tfpriv.evaluation.report_blocks import Page, Paragraph, Section, Table
-from tfpriv.evaluation.report_plots import lengths_picture
+from tfpriv.evaluation.report_plots import curves_picture, lengths_picture
 from tfpriv.evaluation.report_run import InternalFiles, ReleasedFiles
 from tfpriv.evaluation.utility import measure_utility
 
@@ -92,6 +93,9 @@ def test_a_representation_has_its_task_its_attack_and_its_curves(tmp_path):
         assert words in html, words
     assert html.count("<img") == 3
     assert "LEAKS" not in html
+    # Training a model is no release.
+    assert "train another model of the same kind" in html
+    assert "costs again" not in html
     write(run / "internal" / "attack.json", attribute_attack(leaks=True))
     assert "LEAKS" in whole(run)
     assert SECRET not in everything(whole(run)) + everything(outside(run))
@@ -164,6 +168,18 @@ def test_words_that_the_font_has_not_are_named_and_few_have_room(tmp_path):
     odd = TextDataset(["\u6f22\u5b57"], ["ham"])
     html = outside(synthetic_run(tmp_path / "run", synthetic=odd))
     assert html.count("<img") == 2
+
+
+@pytest.mark.parametrize(("epochs", "ticks"), [(1, [1]), (2, [1, 2])])
+def test_few_epochs_are_whole_numbers(epochs, ticks, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        report_plots, "_picture", lambda draw, *rest: drawn.append(draw)
+    )
+    curves_picture({"training": [0.5] * epochs}, "loss", "Loss.")
+    axes = Figure().subplots()
+    drawn[0](axes)
+    assert axes.get_xticks().tolist() == ticks
 
 
 def test_the_last_bar_of_lengths_is_said_to_hold_all_longer_texts():

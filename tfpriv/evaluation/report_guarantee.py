@@ -183,9 +183,11 @@ def reproduce(
     blocks: list[Block] = [Lines(commands, "Commands:")]
     text = "They read the released files alone: the same files give the same page."
     if settings is not None:
-        text = (
-            "The noise is fresh each time and has no seed: the same commands make "
-            "another release of the same kind, which costs again."
+        text = "The noise is fresh each time and has no seed: the same commands "
+        text += (
+            "make another release of the same kind, which costs again."
+            if release.synthetic is not None
+            else "train another model of the same kind."
         )
     blocks.append(Paragraph(text, "note"))
     rows = [(name, digest) for name, digest in release.digests.items()]

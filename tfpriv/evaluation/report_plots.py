@@ -207,6 +207,7 @@ def curves_picture(
     curves: Mapping[str, Sequence[float | None]], ylabel: str, caption: str
 ) -> Picture:
     """Figures by epoch, one line each."""
+    longest = max(map(len, curves.values()))
 
     def draw(axes: Axes) -> None:
         for number, (name, values) in enumerate(curves.items()):
@@ -219,6 +220,10 @@ def curves_picture(
         axes.set_xlabel("epoch")
         axes.set_ylabel(ylabel)
         axes.locator_params(axis="x", integer=True)
+        if longest <= 2:
+            # Of so few Matplotlib would make fractions all the same.
+            axes.set_xticks(range(1, longest + 1))
+            axes.set_xlim(0.5, longest + 0.5)
         _legend(axes, len(curves))
 
     ends = ", ".join(f"{name} ends at {_last(v)}" for name, v in curves.items())
