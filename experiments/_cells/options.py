@@ -7,7 +7,11 @@ from pathlib import Path
 
 
 def make_parser(
-    name: str, description: str, *, arms: str | None = None
+    name: str,
+    description: str,
+    *,
+    arms: str | None = None,
+    folder: str = "folder of the run; given again, the run goes on",
 ) -> argparse.ArgumentParser:
     """Returns a parser with --quick, --seeds, --output and, with arms, --only.
 
@@ -15,6 +19,7 @@ def make_parser(
         name: of the module in `experiments`.
         description: one sentence.
         arms: what --only may name, as its help says it.
+        folder: what --output is, as its help says it.
     """
     parser = argparse.ArgumentParser(
         prog=f"python -m experiments.{name}", description=description
@@ -27,7 +32,7 @@ def make_parser(
         "--output",
         type=Path,
         default=Path("runs", name),
-        help="folder of the run; given again, the run goes on",
+        help=folder,
     )
     if arms is not None:
         parser.add_argument("--only", nargs="+", metavar="ARM", help=arms)

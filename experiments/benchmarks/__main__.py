@@ -17,10 +17,10 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
+from experiments._cells.turns import parsed, take_turns, timing_parser
 from experiments.benchmarks import memory, report
 from experiments.benchmarks.contests import CONTESTS, EQUAL_REWARDS
 from experiments.benchmarks.targets import targets
@@ -35,23 +35,16 @@ QUICK = {"least": 1, "most": 3, "seconds": 5}
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Times every contest and writes results.json, results.md and turns.png."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", nargs="+", choices=CONTESTS, default=[*CONTESTS])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--output", type=Path, default=Path("runs/benchmarks"))
-    options = parser.parse_args(arguments)
-    try:
-        if min(options.seeds) < 0:
-            raise ValueError(f"Expected seeds >= 0, received {options.seeds}.")
-        options.output.mkdir(parents=True, exist_ok=True)
-        if any(options.output.iterdir()):
-            raise ValueError(
-                f"Expected an empty folder, received {options.output}. Choose another "
-                "--output (make bench ARGS='--output DIR')."
-            )
-    except (ValueError, OSError) as error:
-        parser.exit(2, f"{error}\n")
+    parser = timing_parser("benchmarks", __doc__.splitlines()[0])
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=CONTESTS,
+        default=[*CONTESTS],
+        metavar="CONTEST",
+        help=f"some of: {'; '.join(CONTESTS)}",
+    )
+    options = parsed(parser, arguments)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     effort = QUICK if options.quick else FULL
     start, load = time.monotonic(), os.getloadavg()[0]
@@ -59,7 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for contest in options.only:
         for seed in options.seeds:
             sys.stderr.write(f"{time.strftime('%H:%M:%S')} seed {seed}: {contest}\n")
-            measurements += take_turns(contest, seed, **effort)
+            measurements += take_turns(
+                CONTESTS[contest](seed),
+                {"contest": contest, "seed": seed},
+                np.random.default_rng(seed),
+                **effort,
+            )
     held = []
     steps = [contest for contest in memory.STEPS if contest in options.only]
     for contest in steps[:1] if options.quick else steps:
@@ -102,51 +100,6 @@ def _command(options: argparse.Namespace) -> str:
         line += f" --only {' '.join(map(shlex.quote, options.only))}"
     seeds = " ".join(map(str, options.seeds))
     return f"{line} --seeds {seeds} --output DIR"
-
-
-def take_turns(
-    contest: str, seed: int, *, least: int, most: int, seconds: float
-) -> list[dict]:
-    """Times each contestant once a round, in an order drawn anew for each round.
-
-    The first turn of each (tracing, compilation, cold files) is no round.
-    """
-    runs = CONTESTS[contest](seed)
-    shared = {"contest": contest, "seed": seed}
-    found = {
-        name: {
-            **shared,
-            "contestant": name,
-            "first": _time(run),
-            "seconds": [],
-            "cpu_seconds": [],
-        }
-        for name, run in runs.items()
-    }
-    rng, start = np.random.default_rng(seed), time.monotonic()
-    for turn in range(most):
-        if turn >= least and time.monotonic() - start > seconds:
-            break
-        for name in rng.permutation(list(runs)):
-            taken = _time(runs[name])
-            for unit in ("seconds", "cpu_seconds"):
-                found[name][unit].append(taken[unit])
-    return list(found.values())
-
-
-def _time(run) -> dict[str, float]:
-    start, cpu = time.perf_counter(), _cpu_seconds()
-    run()
-    return {
-        "seconds": time.perf_counter() - start,
-        "cpu_seconds": _cpu_seconds() - cpu,
-    }
-
-
-def _cpu_seconds() -> float:
-    """Of all threads, and of processes that have ended."""
-    taken = os.times()
-    return time.process_time() + taken.children_user + taken.children_system
 
 
 if __name__ == "__main__":

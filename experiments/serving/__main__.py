@@ -9,16 +9,17 @@ figures mean nothing.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from experiments._cells.turns import parsed, take_turns, timing_parser
 from experiments.serving import report
 from tfpriv._files import PUBLIC, write_json
 from tfpriv._quiet import quiet_import
@@ -31,22 +32,7 @@ QUICK = {"least": 1, "most": 3, "seconds": 5.0}
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Times each batch size and writes results.json and results.md."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--output", type=Path, default=Path("runs/serving"))
-    options = parser.parse_args(arguments)
-    try:
-        if min(options.seeds) < 0:
-            raise ValueError(f"Expected seeds >= 0, received {options.seeds}.")
-        options.output.mkdir(parents=True, exist_ok=True)
-        if any(options.output.iterdir()):
-            raise ValueError(
-                f"Expected an empty folder, received {options.output}. Choose another "
-                "--output."
-            )
-    except (ValueError, OSError) as error:
-        parser.exit(2, f"{error}\n")
+    options = parsed(timing_parser("serving", __doc__.splitlines()[0]), arguments)
     with quiet_import():
         from experiments._cells.machine import machine, versions
     effort = QUICK if options.quick else FULL
@@ -98,52 +84,22 @@ def measure(seed: int, quick: bool, effort: dict) -> list[dict]:
             chosen = rng.choice(len(texts), batch, replace=batch > len(texts))
             strings = tf.constant([texts[i] for i in chosen])
             ids = loaded[report.BARE].pack(strings)
+            signatures = {
+                report.BARE: (loaded[report.BARE], {"inputs": ids}),
+                report.TEXT: (loaded[report.TEXT], {"inputs": strings}),
+                report.OURS: (served, {"text": strings}),
+            }
             runs = {
-                report.BARE: lambda ids=ids: loaded[report.BARE].signatures["encode"](
-                    inputs=ids
-                ),
-                report.TEXT: lambda strings=strings: loaded[report.TEXT].signatures[
-                    "encode"
-                ](inputs=strings),
-                report.OURS: lambda strings=strings: served.signatures["encode"](
-                    text=strings
-                ),
+                name: _answered(model.signatures["encode"], **inputs)
+                for name, (model, inputs) in signatures.items()
             }
             found += take_turns(runs, {"batch": batch, "seed": seed}, rng, **effort)
     return found
 
 
-def take_turns(
-    runs: dict,
-    shared: dict,
-    rng: np.random.Generator,
-    *,
-    least: int,
-    most: int,
-    seconds: float,
-) -> list[dict]:
-    """Times each contestant once a round, in an order drawn anew for each round.
-
-    The first turns (tracing, cold caches) are no round.
-    """
-    found = {name: {**shared, "contestant": name, "seconds": []} for name in runs}
-    for run in runs.values():
-        _time(run)
-        _time(run)
-    start = time.monotonic()
-    for turn in range(most):
-        if turn >= least and time.monotonic() - start > seconds:
-            break
-        for name in rng.permutation(list(runs)):
-            found[name]["seconds"].append(_time(runs[name]))
-    return list(found.values())
-
-
-def _time(run) -> float:
-    start = time.perf_counter()
-    for value in run().values():
-        value.numpy()
-    return time.perf_counter() - start
+def _answered(signature: Callable, **inputs: Any) -> Callable[[], list]:
+    """A call that ends when the answer is there."""
+    return lambda: [value.numpy() for value in signature(**inputs).values()]
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from experiments._cells.turns import take_turns
 from experiments.benchmarks import report, targets
-from experiments.benchmarks.__main__ import main, take_turns
+from experiments.benchmarks.__main__ import main
 from experiments.benchmarks.contests import CONTESTS, PRIVATE
 from experiments.benchmarks.rollouts import PublishedRewards
 from tfpriv.seqgan import sampling
@@ -41,11 +42,12 @@ def test_ratio_is_taken_within_rounds():
     assert rows[1]["difference_ms"][1] == 4000
 
 
-def test_every_contestant_runs_once_a_round_and_once_before(monkeypatch):
+def test_every_contestant_runs_once_a_round_and_once_before():
     calls = []
     runs = {name: lambda name=name: calls.append(name) for name in "ab"}
-    monkeypatch.setitem(CONTESTS, "c", lambda seed: runs)
-    first, second = take_turns("c", 0, least=3, most=5, seconds=0)
+    rng = np.random.default_rng(0)
+    first, second = take_turns(runs, {"seed": 0}, rng, least=3, most=5, seconds=0)
+    assert (first["contestant"], first["seed"]) == ("a", 0)
     assert len(first["seconds"]) == len(second["seconds"]) == 3
     assert len(first["cpu_seconds"]) == 3
     for turn in range(4):
