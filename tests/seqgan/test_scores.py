@@ -1,5 +1,9 @@
 """Scores of many sequences: in parts, and of completions that share beginnings."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -20,8 +24,50 @@ def test_scores_do_not_depend_on_how_rows_are_grouped(discriminator, monkeypatch
     np.testing.assert_allclose(unknown(tf.constant(ids, tf.int32)), whole, rtol=1e-5)
 
 
-def test_no_rows_have_no_scores(discriminator):
+def test_no_rows_have_no_scores(discriminator, monkeypatch):
+    monkeypatch.setattr(discriminator, "real_probability", refusing_no_rows)
     assert scores.score(discriminator, tf.zeros([0, 4], tf.int32)).shape == (0,)
+
+
+def refusing_no_rows(rows, *more):
+    assert rows.shape[0] > 0
+    return tf.zeros([rows.shape[0]])
+
+
+def test_sequences_that_have_all_ended_are_not_scored(
+    generator, discriminator, monkeypatch
+):
+    monkeypatch.setattr(scores, "_completion_scorer", lambda *_: refusing_no_rows)
+    ids = tf.constant([[3, 2, 0, 0], [2, 0, 0, 0]])
+    finished = complete_prefixes(generator, ids, 7, fresh_seed(0))
+    closed = tf.zeros([3, 2], bool)
+    got = scores.completion_scores(discriminator, ids, finished, closed)
+    np.testing.assert_array_equal(got, np.zeros([3, 2]))
+
+
+def test_sequences_that_have_all_ended_have_rewards_where_onednn_computes():
+    """As it does for users; this process is without it."""
+    made = subprocess.run(
+        [sys.executable, "-c", ENDED],
+        env=os.environ | {"TF_ENABLE_ONEDNN_OPTS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr[-2000:]
+
+
+ENDED = """
+import numpy as np, tensorflow as tf
+from tfpriv.seqgan import Discriminator, Generator, rollout_reward
+from tfpriv.seqgan.sampling import fresh_seed
+generator = Generator(50, 20, 8, 8, seed=0)
+discriminator = Discriminator(50, 20, 8, widths=(2, 3), filters=24, seed=0)
+reward = tf.function(rollout_reward(generator, discriminator, rollouts=4))
+ids = np.zeros([6, 20], np.int32)
+ids[:, 0], ids[:, 1] = 5, generator.end_id
+assert np.all(reward(tf.constant(ids), fresh_seed(0)).numpy()[:, 2:] == 0)
+"""
 
 
 @pytest.mark.parametrize("widths", [(1,), (2, 3), (1, 2, 3, 4)])

@@ -122,12 +122,16 @@ def _completion_scorer(
 def _in_parts(
     function: Callable[..., tf.Tensor], rows: tf.Tensor, *more: tf.Tensor
 ) -> tf.Tensor:
-    """`function(rows, *more)`, float32 (n,), of parts of equal size at a time."""
-    if rows.shape[0] is not None and rows.shape[0] <= _SCORED_AT_ONCE:
+    """`function(rows, *more)`, float32 (n,), of parts of equal size at a time.
+
+    It never gets a part without rows: of these oneDNN's convolutions have the shape of
+    what went in (TensorFlow 2.21).
+    """
+    if rows.shape[0] is not None and 0 < rows.shape[0] <= _SCORED_AT_ONCE:
         return function(rows, *more)
     count = tf.shape(rows)[0]
     parts = tf.maximum(1, -(-count // _SCORED_AT_ONCE))
-    size = -(-count // parts)
+    size = tf.maximum(1, -(-count // parts))
 
     def divided(array: tf.Tensor) -> tf.Tensor:
         rest = array.shape[1:]
