@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import logging
 import re
 from fractions import Fraction
@@ -13,7 +14,7 @@ import tensorflow as tf
 from keras import layers
 
 from tests.dp_training import models
-from tfpriv.dp_training import bookkeeping_engine, make_engine
+from tfpriv.dp_training import bookkeeping_engine, example_block, make_engine
 from tfpriv.dp_training.bookkeeping_engine import BookkeepingEngine
 from tfpriv.dp_training.closed_forms import outer_products
 from tfpriv.dp_training.closed_forms.uses import NoClosedForm
@@ -129,6 +130,38 @@ def test_it_equals_the_loop(kind, factors):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_equals_the_loop(kind, clip, smallness):
     assert_equals_the_loop(KINDS[kind](), (tokens(4), labels(4)), clip)
+
+
+def check_no_sum_hangs_on_timing(kind):
+    """AddN of more than two begins with whichever tensor nobody else reads any more."""
+    engine = BookkeepingEngine(KINDS[kind](), models.cross_entropy, 1.0)
+    block = engine._block(((tf.int32, (LENGTH,)), (tf.int32, ())), 24)
+    operations = block.clip.graph.get_operations()
+    assert len(operations) > 20
+    assert all(len(op.inputs) <= 2 for op in operations if op.type == "AddN")
+
+
+@pytest.mark.parametrize("kind", ["attention", "discriminator", "unrolled LSTM"])
+def test_no_sum_of_a_block_hangs_on_timing(kind):
+    check_no_sum_hangs_on_timing(kind)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "twin"),
+    [
+        (example_block, "sum_in_order", tf.add_n),
+        (
+            tf,
+            "gradients",
+            functools.partial(lambda of, y, x, **_: of(y, x), tf.gradients),
+        ),
+    ],
+    ids=["sizes", "gradients"],
+)
+def test_a_twin_that_adds_many_at_once_is_rejected(module, name, twin, monkeypatch):
+    monkeypatch.setattr(module, name, twin)
+    with pytest.raises(AssertionError):
+        check_no_sum_hangs_on_timing("attention")
 
 
 @pytest.mark.slow

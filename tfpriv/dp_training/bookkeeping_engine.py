@@ -57,7 +57,8 @@ class BookkeepingEngine(ClippingEngine):
        the model in blocks of one or two fixed sizes, and before the first the
        engine makes sure, on made-up data, that on this machine no row's factors
        change by a bit with its place, with the other rows or with the size of the
-       block. Where they do, another size is taken, or the loop.
+       block. Where they do, another size is taken, or the loop. Nor do they hang on
+       timing: see `sum_in_order`.
     2. Factors, not gradients, are what is clipped: example i adds g_i, the sum of
        outer products of its float32 factors as they are after scaling, in real
        numbers. Norms are computed in float64 from the factors. With the mass m, the

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfpriv.dp_training.clipping import wide_dtype
-from tfpriv.dp_training.closed_forms.form import GradientForm
+from tfpriv.dp_training.closed_forms.form import GradientForm, sum_in_order
 from tfpriv.dp_training.closed_forms.uses import NoClosedForm, gradient_forms
 
 # An example with a gradient of more clips than this adds nothing.
@@ -149,10 +149,10 @@ class ExampleBlock:
         if any(form.positions > _MOST_POSITIONS for form in forms):
             raise NoClosedForm(f"a variable is used over {_MOST_POSITIONS} times")
         sizes = [form.size() for form in forms]
-        squares = tf.add_n([size.squared_norm for size in sizes])
-        longest = tf.sqrt(squares + tf.add_n([size.doubt for size in sizes]))
+        squares = sum_in_order([size.squared_norm for size in sizes])
+        longest = tf.sqrt(squares + sum_in_order([size.doubt for size in sizes]))
         norm = tf.maximum(tf.sqrt(squares), longest / LONGER)
-        mass = tf.sqrt(tf.add_n([size.squared_mass for size in sizes]))
+        mass = tf.sqrt(sum_in_order([size.squared_mass for size in sizes]))
         terms = tf.reduce_max(tf.stack([size.terms for size in sizes]), axis=0)
         bound = norm * (1.0 + 2.0**-22) + mass * 2.0**-22
         clip = self._l2_norm_clip

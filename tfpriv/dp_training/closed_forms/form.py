@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -103,3 +104,12 @@ def wide(tensor: tf.Tensor) -> tf.Tensor:
 def row_sums(tensor: tf.Tensor) -> tf.Tensor:
     """Sums over everything but the first axis: (rows, ...) -> (rows,)."""
     return tf.reduce_sum(tensor, axis=list(range(1, tensor.shape.rank)))
+
+
+def sum_in_order(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
+    """The sum of tensors of one shape, to the same last bit whenever it is computed.
+
+    `tf.add_n` begins with the first tensor whose memory nobody else reads any more:
+    which one that is hangs on how far other threads are.
+    """
+    return tf.reduce_sum(tf.stack(tensors), axis=0)

@@ -14,6 +14,7 @@ from tfpriv.dp_training.closed_forms.form import (
     only,
     row_sums,
     scaled,
+    sum_in_order,
     wide,
 )
 from tfpriv.dp_training.closed_forms.whole_gradients import WholeGradients
@@ -75,14 +76,14 @@ class Windows:
         # Two windows' inner product is the sum over a diagonal of the tokens'.
         tokens, size = _gram(inputs[:, 0]), self._size(inputs)
         width = range(self.kernel[1])
-        return tf.add_n([tokens[:, k : k + size, k : k + size] for k in width])
+        return sum_in_order([tokens[:, k : k + size, k : k + size] for k in width])
 
     def squares(self, inputs: tf.Tensor) -> tf.Tensor:
         """Squared lengths of windows, (rows, P)."""
         if not self._slides(inputs):
             return _squares(self.cut(inputs))
         tokens, size = _squares(inputs[:, 0]), self._size(inputs)
-        return tf.add_n([tokens[:, k : k + size] for k in range(self.kernel[1])])
+        return sum_in_order([tokens[:, k : k + size] for k in range(self.kernel[1])])
 
     def _slides(self, inputs: tf.Tensor) -> bool:
         return (

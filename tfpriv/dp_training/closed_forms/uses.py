@@ -52,7 +52,12 @@ def gradient_forms(
     # What is looked up below is None where the losses do not depend on it.
     deltas = {}
     if outputs:
-        slopes = tf.gradients(losses, outputs)
+        slopes = tf.gradients(
+            losses,
+            outputs,
+            # Two at a time, whose order changes no bit: see `sum_in_order`.
+            aggregation_method=tf.AggregationMethod.EXPERIMENTAL_TREE,
+        )
         deltas = {y.ref(): d for y, d in zip(outputs, slopes, strict=True)}
     forms = []
     for variable, uses in zip(variables, met, strict=True):

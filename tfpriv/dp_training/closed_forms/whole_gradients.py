@@ -12,6 +12,7 @@ from tfpriv.dp_training.closed_forms.form import (
     Size,
     row_sums,
     scaled,
+    sum_in_order,
     wide,
 )
 
@@ -95,4 +96,6 @@ _compiled_sum = tf.function(_narrow_sum, autograph=False, jit_compile=True)
 
 def added(forms: list[WholeGradients]) -> WholeGradients:
     """The gradient of a variable that is used several times."""
-    return WholeGradients(tf.add_n([form.gradients for form in forms]), forms[0].shape)
+    return WholeGradients(
+        sum_in_order([form.gradients for form in forms]), forms[0].shape
+    )
