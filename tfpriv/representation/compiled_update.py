@@ -9,17 +9,17 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-# Compiling takes seconds, which updates of fewer weights never earn back.
+# Compiling takes seconds; updates of fewer weights are short anyway.
 _LEAST_WEIGHTS = 2_000_000
 
 
 class CompiledUpdate:
     """`optimizer.apply` on whole gradients, under XLA where it wins.
 
-    Adam reads and writes each weight and its two moments once, and is bound by memory:
-    as single operations it goes over them a dozen times. Small models are not
-    compiled, nor a loss scale (its update is a branch), nor steps under a strategy,
-    whose replicas must add their gradients up first.
+    As single operations, Adam goes over the weights and their two moments once an
+    operation; compiled, once in all. Small models are not compiled, nor a loss scale
+    (its update is a branch), nor steps under a strategy, whose replicas must add their
+    gradients up first.
 
     The gradient of an embedding comes as rows, one a token of the batch. Keras' Adam on
     TensorFlow (3.15) squares each of these before it adds those of one word up, so that
