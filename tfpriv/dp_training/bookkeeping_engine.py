@@ -160,7 +160,7 @@ class BookkeepingEngine(ClippingEngine):
         """The sum over at least one and at most `MOST_ROWS` rows."""
         count = tf.size(rows)
         large, small = blocks[0], blocks[-1]
-        # So many go through small blocks in less time than through a large one.
+        # Three quarters of a large block's rows and fewer go through small ones.
         few = 3 * large.rows // (4 * small.rows) * small.rows
 
         def run(block: ExampleBlock, start: tf.Tensor) -> list[tf.Tensor]:
@@ -226,8 +226,9 @@ class BookkeepingEngine(ClippingEngine):
             return self._blocks.get(key)
 
     def _first_blocks_that_serve(self, key: tuple) -> list[ExampleBlock]:
-        few = self.expected_step <= _FEW
-        for large_rows, small_rows in _BLOCK_SIZES_OF_FEW if few else _BLOCK_SIZES:
+        small_steps = self.expected_step <= _FEW
+        sizes = _BLOCK_SIZES_OF_FEW if small_steps else _BLOCK_SIZES
+        for large_rows, small_rows in sizes:
             large = self._block(key, large_rows)
             try:
                 large.check()
