@@ -12,7 +12,6 @@ for _name, _value in {
     "KERAS_BACKEND": "tensorflow",
     "MPLBACKEND": "Agg",
     "TF_CPP_MIN_LOG_LEVEL": "3",
-    "TF_ENABLE_ONEDNN_OPTS": "0",
     "TF_NUM_INTEROP_THREADS": "1",
     "TF_NUM_INTRAOP_THREADS": "1",
     # Not the budgets of whoever runs the tests.

@@ -21,13 +21,15 @@ def explanation(found: Found) -> list[str]:
         return []
     arms = [arm for arm in figures.arms(cells) if arm != ORIGINAL]
     head = ["", "noise multiplier", "gap of D", "accuracy", "called In", "AUC of LOGAN"]
+    printed = found["published"]["attack_accuracy"]["paper"]
     return [
         "## Why paper mode is not as published",
         "",
         "Means over classes and seeds. The attack reads the discriminator, so it finds "
-        "members where that tells S1 from S2. The published .51 and .50 are what it "
-        "finds at a gap of 0, where a discriminator has learnt nothing of either set; "
-        "they do not say how little their discriminator was trained.",
+        "members where that tells S1 from S2. The published "
+        f"{' and '.join(f'{one:.2f}' for one in printed)} are what it finds at a gap of "
+        "0, where a discriminator has learnt nothing of either set; they do not say how "
+        "little their discriminator was trained.",
         "",
         *table(head, [_row(cells, arm) for arm in arms]),
         *_sentences(found),
