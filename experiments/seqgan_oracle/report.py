@@ -90,8 +90,7 @@ def write_markdown(path: Path, results: dict[str, Any]) -> None:
     for setting in ROWS:
         label = {
             "oracle": "the oracle itself",
-            "tempered MLE": "MLE at temperature "
-            + _cell(rows, setting, "temperature", 2),
+            "tempered MLE": "MLE at temperature " + _cell(rows, setting, "temperature"),
             "SeqGAN": "SeqGAN (ours)",
             "overtrained MLE": f"MLE after {schedule['mle_epochs']} epochs",
         }.get(setting, setting)
@@ -119,8 +118,9 @@ def write_markdown(path: Path, results: dict[str, Any]) -> None:
         "compare within a row set, not across: read the share of the gap between MLE "
         "and the oracle's own entropy.",
         "",
-        "Sharpening alone lowers NLL_oracle and raises NLL_test. The row of tempered "
-        "MLE is MLE sharpened until its NLL_test is SeqGAN's: an adversary has earned "
+        "Sharpening alone lowers NLL_oracle and raises NLL_test; softening does the "
+        "contrary as long as MLE is too sure of itself. The row of tempered MLE is MLE "
+        "at the temperature where its NLL_test is SeqGAN's: an adversary has earned "
         "something only where SeqGAN's NLL_oracle is below it. Training MLE on past "
         "its best NLL_test sharpens as well. The constant reward is the same policy "
         "gradient, as many steps, with nothing to learn from.",
@@ -132,7 +132,8 @@ def write_markdown(path: Path, results: dict[str, Any]) -> None:
         f"the game at Adam {schedule['discriminator_learning_rate']:g}, against 46,800 "
         f"at 1e-4; {schedule['rounds']} rounds of one generator step and "
         f"{schedule['d_steps']} discriminator steps, with {schedule['rollouts']} "
-        "rollouts a prefix, against 200 rounds of 4,680 with 16; a "
+        f"rollouts a prefix, the generator at Adam {schedule['learning_rate']:g}, "
+        "against 200 rounds of 4,680 with 16 at 0.01; a "
         "discriminator step sees as many real and generated rows as a generator batch "
         f"({schedule['batch_size']} each). Rewards have a per-step baseline; SeqGAN "
         "has none.",
@@ -161,9 +162,7 @@ def write_plot(path: Path, seeds: dict[int, dict[str, Any]]) -> None:
         start = parts["MLE"]
         for setting, colour in colours.items():
             points = parts[setting]["curve"]
-            if setting == "tempered MLE":
-                points = [p for p in points if p["temperature"] <= 1]
-            else:
+            if setting != "tempered MLE":
                 points = [start, *points]
             axes.plot(
                 [p["nll_test"] for p in points],

@@ -188,10 +188,11 @@ class Seed:
         return {**self._measure(gan.generator), "curve": curve}
 
     def _tempered(self, nll_test: float) -> dict[str, Any]:
-        """MLE over a grid of temperatures, and sharpened to a given NLL_test.
+        """MLE over a grid of temperatures, and at the one of a given NLL_test.
 
-        A generator pays in NLL_test for every sharpening. At SeqGAN's NLL_test,
-        tempered MLE says how low NLL_oracle gets without any adversary.
+        A generator pays in NLL_test for every sharpening, and gains by softening as
+        far as MLE is too sure of itself. At SeqGAN's NLL_test, tempered MLE says how
+        low NLL_oracle gets without any adversary.
         """
         gan = self._trainer("SeqGAN")
         self._load("MLE", gan)
@@ -199,12 +200,12 @@ class Seed:
             {"temperature": t, **self._measure(gan.generator, t)}
             for t in self.schedule.temperatures
         ]
-        low, high = 0.3, 1.0
-        if gan.generator.nll(self.test) >= nll_test:
-            low = 1.0
-        while high - low > 0.005:
+        # From here down NLL_test only rises.
+        high = min(curve, key=lambda point: point["nll_test"])["temperature"]
+        low = min(self.schedule.temperatures) / 2
+        while high - low > 0.0005:
             middle = (low + high) / 2
-            sharper = gan.generator.nll(self.test[:1_000], middle) > nll_test
+            sharper = gan.generator.nll(self.test, middle) > nll_test
             low, high = (middle, high) if sharper else (low, middle)
         return {
             **self._measure(gan.generator, high),

@@ -47,9 +47,14 @@ def test_the_oracle_is_judged_against_each_control(write, tmp_path):
             "constant reward": 8.7,
         }.items()
     ]
+    rows += [
+        {"seed": 0, "setting": setting, "metric": "nll_test", "value": value}
+        for setting, value in {"SeqGAN": 7.65, "MLE": 7.64}.items()
+    ]
     write("seqgan_oracle", {"measurements": rows, "seeds": [0]})
     text = results.put_together(tmp_path)
-    assert "1 of 2 targets were missed" in text
+    assert "2 of 3 targets were missed" in text
+    assert "NLL_test no worse than MLE's" in text
     assert "below that of constant reward" in text
 
 
