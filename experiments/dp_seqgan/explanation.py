@@ -27,9 +27,9 @@ def explanation(found: Found) -> list[str]:
         "",
         "Means over classes and seeds. The attack reads the discriminator, so it finds "
         "members where that tells S1 from S2. The published "
-        f"{' and '.join(f'{one:.2f}' for one in printed)} are what it finds at a gap of "
-        "0, where a discriminator has learnt nothing of either set; they do not say how "
-        "little their discriminator was trained.",
+        f"{' and '.join(f'{one:.2f}' for one in printed)} are what it finds at a gap "
+        "of 0, where a discriminator has learnt nothing of either set; they do not say "
+        "how little their discriminator was trained.",
         "",
         *table(head, [_row(cells, arm) for arm in arms]),
         *_sentences(found),
