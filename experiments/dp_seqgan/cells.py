@@ -60,6 +60,7 @@ def run_cell(settings: Settings, arm: str, seed: int, work: Path) -> Json:
         model = fitted(settings, arm, seed, splits, work)
         cell["fit_seconds"] = round(time.monotonic() - start, 1)
         cell["privacy"] = model.privacy_statement().to_json()
+        cell["collapsed"] = model.collapsed
         trained_on = model.generate(settings.rows, seed=seed)
         cell |= _attacks(settings, model, trained_on, splits, seed, work)
         cell["mixtures"] = measures.augmentation(

@@ -424,13 +424,16 @@ def test_the_published_modes_say_that_they_guarantee_nothing(
         discriminator_widths=(1,),
         discriminator_filters=2,
         discriminator_steps=1,
-        rounds=0,
+        rounds=1,
+        d_steps=1,
         rollouts=1,
     )
     monkeypatch.setattr("tfpriv.seqgan.dp_seqgan.PublishedSettings", short)
+    monkeypatch.setattr("tfpriv.seqgan.seqgan.has_collapsed", lambda *_, **__: True)
     code, out, err = run(*command, "--mode", mode, "--rows", "4")
     assert code == 0, err
     assert "NO guarantee" in err
+    assert err.count("(mode collapse)") == 2
     assert "Guarantee: none" in out
     statement = json.loads((output / "release" / "privacy.json").read_text())
     assert statement["epsilon"] is None
@@ -438,6 +441,7 @@ def test_the_published_modes_say_that_they_guarantee_nothing(
     code, out, err = run(*command, "--mode", mode, "--rows", "4", "--json")
     assert code == 0, err
     assert json.loads(out)["epsilon"] is None
+    assert set(json.loads(out)["collapsed"].values()) == {1}
     assert json.loads(out)["finished_before"] is True
 
 

@@ -89,6 +89,14 @@ def test_a_finished_class_is_not_trained_or_charged_again(finished):
     assert again.texts.sample(9, seed=1) == gan.texts.sample(9, seed=1)
 
 
+def test_a_generator_that_collapsed_goes_no_further(finished, tmp_path, monkeypatch):
+    assert finished[1].collapsed_in == 0
+    monkeypatch.setattr("tfpriv.seqgan.seqgan.has_collapsed", lambda *_, **__: True)
+    gan, ledger, rounds, _ = train(tmp_path)
+    assert (gan.collapsed_in, rounds) == (1, [1])
+    assert len(ledger.events()) < STEPS
+
+
 def test_the_adversarial_part_moves_both_networks(finished):
     folder, gan, *_ = finished
     start = RunStore(folder).arrays("class-0-pretrained")

@@ -98,6 +98,17 @@ def test_a_killed_run_goes_on_from_where_it_was(paper, stages):
     assert stages[1].count("spam: adversarial") == 1
 
 
+@pytest.mark.parametrize("collapse", [True, False])
+def test_a_generator_that_collapsed_is_named_and_after_a_restart_too(
+    tmp_path, monkeypatch, collapse
+):
+    monkeypatch.setattr("tfpriv.seqgan.seqgan.has_collapsed", lambda *_, **__: collapse)
+    expected = {"few": 1, "spam": 1} if collapse else {}
+    for _ in range(2):
+        method, _ = fitted(tmp_path, private=False)
+        assert method.collapsed == expected
+
+
 def test_whatever_reads_texts_without_noise_is_listed_as_not_covered(paper):
     method, ledger = paper
     result = statement(method, ledger).to_json()

@@ -277,6 +277,12 @@ def release(
     """
     before = folder.statement()
     model.fit(data, run_dir=folder.internal, data_budget=budget)
+    for name, number in model.collapsed.items():
+        warn(
+            f"label {name!r}: after adversarial round {number} its text was half as "
+            "diverse as before the first, or less (mode collapse). Its training ended "
+            "there, with the weights of the round before."
+        )
     model.save(folder.internal / "model")
     synthetic = model.generate(rows)
     statement = model.privacy_statement()
@@ -297,6 +303,7 @@ def release(
         "epsilon": statement.epsilon,
         "delta": statement.delta,
         "group": statement.to_json()["group"],
+        "collapsed": model.collapsed,
         "labels": {
             name: sum(label == name for label in synthetic.labels)
             for name in synthetic.label_names

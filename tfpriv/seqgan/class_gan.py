@@ -88,6 +88,9 @@ class ClassGAN:
         seeds: texts of the class as token-id lists, from released counts.
         settings: GANSettings.
         seed: int, of initial weights and generated text; never of noise.
+
+    Attributes:
+        collapsed_in: round of `train` after which its text had collapsed, or 0.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class ClassGAN:
     ) -> None:
         self.settings = settings
         self.seed = seed
+        self.collapsed_in = 0
         self.words = WordIds(token for text in seeds for token in text)
         self._corpus = self.words.rows(seeds, settings.max_length)
         self.generator = Generator(
@@ -225,6 +229,7 @@ class ClassGAN:
         except BudgetExceeded:
             # Replayed steps were paid for twice: the run ends early, within budget.
             store.save_arrays(key, gan.state_dict())
+        self.collapsed_in = gan.counters["rounds"] if gan.collapsed else 0
 
     def _models(self) -> dict[str, keras.Model]:
         return {"generator": self.generator, "discriminator": self.discriminator}

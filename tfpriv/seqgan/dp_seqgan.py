@@ -222,6 +222,15 @@ class DPSeqGAN:
         self._reads, self.method = reads, method
         return self
 
+    @property
+    def collapsed(self) -> dict[str, int]:
+        """Label -> adversarial round in which its generator had collapsed.
+
+        Its training ended there, with the weights of the round before. Known of
+        `fit`; a loaded model has none.
+        """
+        return dict(self._fitted().collapsed)
+
     def event(self) -> Event:
         """Returns everything that `fit` means to do to the records, as one event."""
         if self.mode != "guaranteed":

@@ -84,6 +84,10 @@ class GuaranteedMethod:
         settings: GANSettings.
         labels: declared label names, or None.
         seed: int, of weights and drawn text.
+
+    Attributes:
+        collapsed: label -> round of `fit` after which its text had collapsed, of
+            the labels whose generator is released.
     """
 
     def __init__(
@@ -102,6 +106,7 @@ class GuaranteedMethod:
         self.labels: tuple[str, ...] = ()
         self.seed_model: SeedModel | None = None
         self.classes: list[FittedClass] = []
+        self.collapsed: dict[str, int] = {}
 
     # --- Training ------------------------------------------------------------
 
@@ -137,7 +142,7 @@ class GuaranteedMethod:
             self.prior, self._counts(rows, classes, ledger, store)
         )
         report("seed corpus", 0.06)
-        self.classes = []
+        self.classes, self.collapsed = [], {}
         for number, name in enumerate(self.labels):
             records = [r for r, c in zip(rows, classes, strict=True) if c == number]
             self.classes.append(
@@ -286,6 +291,8 @@ class GuaranteedMethod:
         divergence["pretrained"] = model.divergence(before, number)
         divergence["adversarial"] = model.divergence(after, number)
         chosen = min(("seed", "adversarial"), key=divergence.get)
+        if chosen == "adversarial" and gan.collapsed_in:
+            self.collapsed[name] = gan.collapsed_in
         return FittedClass(gan.texts, divergence, chosen)
 
     def seed_corpus(

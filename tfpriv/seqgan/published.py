@@ -148,6 +148,9 @@ class PublishedMethod:
         delta: float, of the ledger and the statement.
         seed: int, of weights and drawn text; never of noise.
 
+    Attributes:
+        collapsed: label -> round of `fit` after which its text had collapsed.
+
     References:
         Zhang et al. 2020, doi 10.11959/j.issn.2096-109x.2020046; Yu et al. 2017,
         arXiv:1609.05473.
@@ -163,6 +166,7 @@ class PublishedMethod:
         self.labels: tuple[str, ...] = ()
         self.vocabulary: Vocabulary | None = None
         self.generators: list[Generator] = []
+        self.collapsed: dict[str, int] = {}
         self._sizes: list[int] = []
 
     # --- Training ------------------------------------------------------------
@@ -202,7 +206,7 @@ class PublishedMethod:
             texts, self.settings.max_length, keep_unknown=False
         )
         labels = np.asarray(labels)
-        self.generators = []
+        self.generators, self.collapsed = [], {}
         for number, name in enumerate(self.labels):
             gan = self._gan(number)
             self.generators.append(gan.generator)
@@ -212,6 +216,8 @@ class PublishedMethod:
             elif (_DISCRIMINATOR, name) not in charged:
                 ledger.charge(_DISCRIMINATOR, NonPrivate(), part=name)
             self._train(gan, number, records, store, report)
+            if gan.collapsed:
+                self.collapsed[name] = gan.counters["rounds"]
         report("done", 1.0)
         return ledger
 
