@@ -17,7 +17,8 @@ from tfpriv._files import PUBLIC, atomic_write, write_json
 REMARKS = (
     "Paper mode and SeqGAN have SeqGAN's sizes and a shorter schedule: 40 epochs of "
     "pre-training against 120, 20 rounds with 8 rollouts, 727 discriminator steps, a "
-    "discriminator of 4 widths x 64 filters; the arm seqgan_full has the full one.",
+    "discriminator of 4 widths x 64 filters, and a tenth of its rate of policy "
+    "gradient, .001; the arm seqgan_full has the full schedule at .01.",
     "The paper's split, its duplicates, the sizes of its networks, its shadows and its "
     "number of runs are not printed; here exact duplicates are removed first.",
     "LiRA's shadows are real ones: the attacked discriminator's own training (with "

@@ -18,6 +18,7 @@ FULL = {
     "rounds": 200,
     "d_steps": 135,
     "rollouts": 16,
+    "policy_learning_rate": 0.01,
 }
 
 
