@@ -33,6 +33,7 @@ def explanation(found: Found) -> list[str]:
         "",
         *table(head, [_row(cells, arm) for arm in arms]),
         *_sentences(found),
+        *_collapses(cells),
         "",
     ]
 
@@ -93,6 +94,23 @@ def _sentences(found: Found) -> list[str]:
         f"{epochs['paper', 'rows of S1']:.1f}, on S1 itself in "
         f"{epochs[ORIGINAL, 'all rows']:.1f}: an epoch is as long as its set.",
     ]
+
+
+def _collapses(cells: Sequence[Found]) -> list[str]:
+    """A sentence for each arm whose cells say where generators collapsed."""
+    lines = []
+    for arm in figures.arms(cells):
+        own = [c for c in figures.of_arm(cells, arm) if "collapsed" in c]
+        generators = sum(len(cell["sizes"]["S1"]) for cell in own)
+        rounds = sorted(r for cell in own for r in cell["collapsed"].values())
+        if not generators:
+            continue
+        line = f"- {ARMS[arm].title}: the text of {len(rounds)} of {generators} "
+        line += "generators collapsed in adversarial training"
+        if rounds:
+            line += f", in round {', '.join(map(str, rounds))}: they go no further"
+        lines.append(line + ".")
+    return lines
 
 
 def _noise(cells: Sequence[Found], arm: str) -> str:

@@ -197,6 +197,22 @@ def test_paper_mode_is_explained_by_what_its_discriminator_has_learnt(found):
     assert explanation(report.results(Settings(), without, quick=False)) == []
 
 
+def test_what_collapsed_is_said_of_the_cells_that_know(found):
+    assert "collapsed" not in "\n".join(explanation(found))
+    for cell, collapsed in zip(found["cells"], ({}, {}, {"ham": 15}), strict=False):
+        cell |= {"sizes": {"S1": {"ham": 9, "spam": 9}}, "collapsed": collapsed}
+    text = "\n".join(explanation(found))
+    assert (
+        "original data: the text of 0 of 4 generators collapsed in adversarial training."
+        in text
+    )
+    assert (
+        "SeqGAN: the text of 1 of 2 generators collapsed in adversarial training, in"
+        in text
+    )
+    assert "in round 15: they go" in text
+
+
 def test_canaries_stand_beside_what_could_have_been_found():
     with_canaries = [*CELLS, cell("canaries/seqgan", 0)]
     found = report.results(Settings(), with_canaries, quick=False)
