@@ -202,14 +202,8 @@ def test_what_collapsed_is_said_of_the_cells_that_know(found):
     for cell, collapsed in zip(found["cells"], ({}, {}, {"ham": 15}), strict=False):
         cell |= {"sizes": {"S1": {"ham": 9, "spam": 9}}, "collapsed": collapsed}
     text = "\n".join(explanation(found))
-    assert (
-        "original data: the text of 0 of 4 generators collapsed in adversarial training."
-        in text
-    )
-    assert (
-        "SeqGAN: the text of 1 of 2 generators collapsed in adversarial training, in"
-        in text
-    )
+    assert "original data: the text of 0 of 4 generators collapsed in" in text
+    assert "SeqGAN: the text of 1 of 2 generators collapsed in" in text
     assert "in round 15: they go" in text
 
 
