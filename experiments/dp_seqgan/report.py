@@ -104,4 +104,7 @@ def _times(cells: Sequence[dict[str, Any]]) -> str:
         for arm in [*figures.arms(cells), *CANARY_ARMS]
         if (own := figures.of_arm(cells, arm))
     ]
-    return f"Processor time of a cell, mean over seeds: {', '.join(shown)}."
+    return (
+        "Processor time of a cell, since it was taken up again where a run was broken "
+        f"off, mean over seeds: {', '.join(shown)}."
+    )
