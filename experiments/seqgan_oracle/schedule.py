@@ -26,7 +26,7 @@ class Schedule:
     mle_epochs: int = 8
     discriminator_pretraining_steps: int = 400
     discriminator_learning_rate: float = 1e-3
-    rounds: int = 60
+    rounds: int = 30
     d_steps: int = 5
     rollouts: int = 8
     learning_rate: float = 0.001
