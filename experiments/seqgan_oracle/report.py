@@ -24,6 +24,7 @@ ROWS = (
     "SeqGAN",
     "oracle",
 )
+_COLOURS = {"tempered MLE": "0.4", "constant reward": "C1", "SeqGAN": "C0"}
 PUBLISHED_NAMES = {"random": "random", "MLE": "MLE", "SeqGAN": "SeqGAN"}
 
 
@@ -150,44 +151,60 @@ def write_markdown(path: Path, results: dict[str, Any]) -> None:
 
 
 def write_plot(path: Path, seeds: dict[int, dict[str, Any]]) -> None:
-    """NLL_oracle against NLL_test: where each arm goes, and what sharpening gives."""
+    """NLL_oracle against NLL_test: what sharpening gives, and where each arm goes."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
-    colours = {"tempered MLE": "0.4", "constant reward": "C1", "SeqGAN": "C0"}
-    for index, parts in enumerate(seeds.values()):
-        start = parts["MLE"]
-        for setting, colour in colours.items():
-            points = parts[setting]["curve"]
-            if setting != "tempered MLE":
-                points = [start, *points]
-            axes.plot(
-                [p["nll_test"] for p in points],
-                [p["nll_oracle"] for p in points],
-                marker="o",
-                markersize=3,
-                color=colour,
-                label=setting if index == 0 else None,
-            )
-        axes.plot(
-            start["nll_test"],
-            start["nll_oracle"],
-            "k*",
-            markersize=10,
-            label="MLE" if index == 0 else None,
-        )
-        axes.axhline(
-            parts["oracle"]["nll_oracle"],
-            color="C2",
-            linestyle=":",
-            label="entropy of the oracle" if index == 0 else None,
-        )
-    axes.set_xlabel("NLL_test (nats a token): lower covers the data better")
-    axes.set_ylabel("NLL_oracle (nats a token)")
-    axes.legend()
+    figure, panels = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
+    for axes in panels:
+        for parts in seeds.values():
+            _draw(axes, parts, first=parts is next(iter(seeds.values())))
+        axes.set_xlabel("NLL_test (nats a token): lower covers the data better")
+    whole, near = panels
+    whole.set_ylabel("NLL_oracle (nats a token)")
+    whole.legend()
+    near.set_title("where the arms are")
+    for axis, metric in ((near.set_xlim, "nll_test"), (near.set_ylim, "nll_oracle")):
+        values = [
+            point[metric]
+            for parts in seeds.values()
+            for setting in ("constant reward", "SeqGAN")
+            for point in (parts["MLE"], *parts[setting]["curve"])
+        ]
+        margin = 0.15 * (max(values) - min(values)) or 0.01
+        axis(min(values) - margin, max(values) + margin)
     with atomic_write(path, mode=PUBLIC, binary=True) as file:
         figure.savefig(file, format="png", dpi=150)
     plt.close(figure)
+
+
+def _draw(axes: Any, parts: dict[str, Any], *, first: bool) -> None:
+    """One seed's curves, named in the legend if it is the first."""
+    start = parts["MLE"]
+    for setting, colour in _COLOURS.items():
+        points = parts[setting]["curve"]
+        if setting != "tempered MLE":
+            points = [start, *points]
+        axes.plot(
+            [p["nll_test"] for p in points],
+            [p["nll_oracle"] for p in points],
+            marker="o",
+            markersize=3,
+            color=colour,
+            label=setting if first else None,
+        )
+    axes.plot(
+        start["nll_test"],
+        start["nll_oracle"],
+        "k*",
+        markersize=10,
+        label="MLE" if first else None,
+    )
+    axes.axhline(
+        parts["oracle"]["nll_oracle"],
+        color="C2",
+        linestyle=":",
+        label="entropy of the oracle" if first else None,
+    )
