@@ -12,7 +12,7 @@ class Schedule:
     Network and data are SeqGAN's. The schedule is shorter: SeqGAN pre-trains for 120
     epochs and its discriminator for 46,800 steps, then plays 200 rounds of 4,680
     discriminator steps each, with 16 rollouts. The generator's rate is a tenth of
-    SeqGAN's in the game: at .003 and above NLL_test rises from the first rounds on.
+    SeqGAN's in the game: at .01 NLL_test rises.
     """
 
     vocabulary_size: int = 5000

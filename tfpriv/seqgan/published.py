@@ -49,7 +49,7 @@ class PublishedSettings:
     those of the DP-SeqGAN paper, which prints no number of steps: 727 gives the
     epsilon that it prints. Less than the reference: 40 epochs of pre-training against
     120, 8 rollouts against 16, a discriminator of 4 widths against 12, and a tenth of
-    its rate of policy gradient, .01, at which text collapses within a few rounds.
+    its rate of policy gradient, .01, at which text collapses (docs/dp_seqgan.md).
 
     Attributes:
         max_length: tokens of a text, its end included; longer texts are cut.
