@@ -64,12 +64,6 @@ def _sentences(found: Found) -> list[str]:
     ]
     if not figures.of_arm(cells, ORIGINAL):
         return lines
-    accuracy = {
-        arm: Interval.of(
-            cell["metrics"]["accuracy/RNN"] for cell in figures.of_arm(cells, arm)
-        ).mean
-        for arm in (ORIGINAL, "seqgan", "paper")
-    }
     epochs = {
         (arm, rows): figures.convergence(cells, arm, rows)["epochs"].mean
         for arm, rows in (
@@ -78,22 +72,33 @@ def _sentences(found: Found) -> list[str]:
             ("paper", "rows of S1"),
         )
     }
-    at_once = ""
-    if accuracy[ORIGINAL] >= printed["paper"]["RNN"]:
-        at_once = (
-            " What theirs gained by synthetic rows, ours has from real ones alone."
-        )
     return [
         *lines,
-        f"- The published RNN is at {printed[ORIGINAL]['RNN']:.3f} after real rows and "
-        f"{printed['paper']['RNN']:.3f} after synthetic ones; ours is at "
-        f"{accuracy[ORIGINAL]:.3f}, at {accuracy['seqgan']:.3f} after SeqGAN's rows "
-        f"without noise and at {accuracy['paper']:.3f} after paper mode's.{at_once}",
+        *(_accuracy(cells, printed, name) for name in ("RNN", "CNN")),
         f"- On all synthetic rows the RNN converges in "
         f"{epochs['paper', 'all rows']:.1f} epochs, on as many as S1 has in "
         f"{epochs['paper', 'rows of S1']:.1f}, on S1 itself in "
         f"{epochs[ORIGINAL, 'all rows']:.1f}: an epoch is as long as its set.",
     ]
+
+
+def _accuracy(cells: Sequence[Found], printed: Found, name: str) -> str:
+    """What a classifier reaches on S3 beside what is published of one."""
+    ours = {
+        arm: _mean(
+            cell["metrics"][f"accuracy/{name}"] for cell in figures.of_arm(cells, arm)
+        )
+        for arm in (ORIGINAL, "seqgan", "paper")
+    }
+    line = (
+        f"- The published {name} is at {printed[ORIGINAL][name]:.3f} after real rows "
+        f"and {printed['paper'][name]:.3f} after synthetic ones; ours is at "
+        f"{ours[ORIGINAL]:.3f}, at {ours['seqgan']:.3f} after SeqGAN's rows without "
+        f"noise and at {ours['paper']:.3f} after paper mode's."
+    )
+    if ours[ORIGINAL] >= printed["paper"][name]:
+        line += " What theirs gained by synthetic rows, ours has from real ones alone."
+    return line
 
 
 def _collapses(cells: Sequence[Found]) -> list[str]:
